@@ -27,7 +27,13 @@ t.test('a body is checked field by field, and the first fault is named', async (
     [{ input: 'x', background: true }, 'background', /in the background/],
     [{ input: 'x', previous_response_id: 'a', conversation: 'b' }, 'previous_response_id', /either/],
     [{ input: 'x', conversation: {} }, 'conversation.id', /./],
-    [{ input: 'x', tools: [{ type: 'web_search' }] }, 'tools[0].type', /function/],
+    [{ input: 'x', tools: [{ name: 'f' }] }, 'tools[0].type', /Missing/],
+    [{ input: 'x', tools: [{ type: 'namespace', name: 'n' }] }, 'tools[0].tools', /Missing/],
+    [
+      { input: 'x', tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'function' }] }] },
+      'tools[0].tools[0].name',
+      /Missing/,
+    ],
     [{ input: 'x', tools: [{ type: 'function', name: 'a b' }] }, 'tools[0].name', /pattern/],
     [{ input: 'x', tool_choice: 'always' }, 'tool_choice', /./],
     [{ input: 'x', text: { format: { type: 'xml' } } }, 'text.format.type', /./],
@@ -178,7 +184,9 @@ t.test('items that a model provider would refuse are named', async (t) => {
     ['x', 'input'],
     [[1], 'input[0]'],
     [Array(5).fill({ role: 'user', content: 'x' }), 'input'],
-    [[{ type: 'computer_call' }], 'input[0].type'],
+    [[{ type: 'custom_tool_call', call_id: 'c', name: 'f' }], 'input[0].input'],
+    [[{ type: 'local_shell_call', id: 'c' }], 'input[0].action'],
+    [[{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file' }] }], 'input[0].output[0].type'],
     [[{}], 'input[0].type'],
     [[{ role: 'owner', content: 'x' }], 'input[0].role'],
     [[{ role: 'user' }], 'input[0].content'],
@@ -207,4 +215,72 @@ t.test('items that a model provider would refuse are named', async (t) => {
       { param: 'input[0].role' },
     );
   }
+});
+
+const user = { role: 'user', content: 'x' };
+const call = (id: string, more: object = {}) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}', ...more });
+const output = (id: string, text: unknown = 'done') => ({ type: 'function_call_output', call_id: id, output: text });
+
+t.test('CL-4 calls of other kinds are history, and items of unknown types are left out and named', async (t) => {
+  const many = { ...rules, maxItems: 20 };
+  const { messages, ignored, origins } = messagesOf(
+    [
+      user,
+      { type: 'custom_tool_call', call_id: 'a', name: 'apply_patch', input: '*** "x"', namespace: 'n' },
+      { type: 'custom_tool_call_output', call_id: 'a', output: 'Done' },
+      { type: 'local_shell_call', id: 'b', action: { type: 'exec', command: ['ls'] }, status: 'completed' },
+      { type: 'local_shell_call_output', id: 'b', output: 'a.txt' },
+      { type: 'web_search_call', id: 'w', status: 'completed' },
+      { type: 'reasoning', id: 'r', summary: [], encrypted_content: 'x' },
+      { type: 'additional_tools', tools: [] },
+      { type: 'program', of: 'tomorrow' },
+      { type: 'constructor' },
+      call('c', { name: 'stop', namespace: 'agents' }),
+      output('c'),
+    ],
+    many,
+  );
+  t.same(ignored, ['input.8.program', 'input.9.constructor']);
+  t.same(
+    messages.flatMap((message): unknown => (message.role === 'assistant' ? message.tool_calls : [message.content])),
+    [
+      'x',
+      { id: 'a', type: 'function', function: { name: 'n__apply_patch', arguments: '{"input":"*** \\"x\\""}' } },
+      'Done',
+      { id: 'b', type: 'function', function: { name: 'local_shell', arguments: '{"type":"exec","command":["ls"]}' } },
+      'a.txt',
+      { id: 'c', type: 'function', function: { name: 'agents__stop', arguments: '{}' } },
+      'done',
+    ],
+  );
+  t.same(origins, [0, 1, 2, 3, 4, 10, 11]);
+});
+
+t.test('CL-7 a result that is sent twice is taken once', async (t) => {
+  const items = [user, call('a'), output('a', 'one'), output('a', 'two'), { role: 'assistant', content: 'so' }, call('a')];
+  const { messages } = messagesOf([...items, output('a', 'three')], { ...rules, maxItems: 20 });
+  t.same(
+    messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])),
+    ['one', 'three'],
+    'a call with the same id later has its own result',
+  );
+  t.same(messagesOf([output('a', 'one'), output('a', 'one')], rules).messages.length, 1);
+});
+
+t.test('CL-9 images in the results of parallel calls follow all of these results', async (t) => {
+  const url = 'data:image/png;base64,AA==';
+  const text = { type: 'input_text', text: 'See:' };
+  const image = { type: 'input_image', image_url: url };
+  const { messages, origins } = messagesOf([call('a'), call('b'), output('a', [text, image]), output('b', [image])], rules);
+  t.match(messages.slice(1), [
+    { role: 'tool', tool_call_id: 'a', content: 'See:' },
+    { role: 'tool', tool_call_id: 'b', content: '' },
+    { role: 'user', content: [{ type: 'text' }, { image_url: { url } }, { image_url: { url } }] },
+  ]);
+  t.same(origins, [0, 2, 3, 3]);
+  const next = messagesOf([call('a'), output('a', [image]), user], rules).messages;
+  t.same(
+    next.map(({ role }) => role),
+    ['assistant', 'tool', 'user', 'user'],
+  );
 });

@@ -27,7 +27,8 @@ export class ResponseRecorder implements AnswerRecorder {
   constructor(planned: PlannedResponse) {
     this.#planned = planned;
     const visibility = planned.target.toolVisibility;
-    this.#encoder = new ResponseEncoder(planned.head, { visibility, showsReasoning: planned.showsReasoning, extensions: false });
+    const { showsReasoning, forms } = planned;
+    this.#encoder = new ResponseEncoder(planned.head, { visibility, showsReasoning, forms, extensions: false });
   }
 
   add(batch: readonly AgentEvent[]): void {

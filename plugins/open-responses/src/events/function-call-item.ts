@@ -1,3 +1,4 @@
+import type { CallForm } from '../tools/call-form.js';
 import type { EventNumbers } from './event-numbers.js';
 import { escaped } from './json-text.js';
 import { LongText } from './long-text.js';
@@ -11,7 +12,8 @@ import type { ItemStatus, OutputItem } from './output-item.js';
 export class FunctionCallItem implements OutputItem {
   readonly index: number;
   readonly #id: string;
-  readonly #call: { readonly id: string; readonly name: string };
+  readonly #fields: string;
+  readonly #name: string;
   readonly #numbers: EventNumbers;
   readonly #itemFields: string;
   readonly #delta: (text: string) => string;
@@ -23,10 +25,11 @@ export class FunctionCallItem implements OutputItem {
   #written = 0;
   #status: ItemStatus = 'in_progress';
 
-  constructor(id: string, index: number, call: { readonly id: string; readonly name: string }, numbers: EventNumbers) {
+  constructor(id: string, index: number, call: { readonly id: string; readonly form: CallForm }, numbers: EventNumbers) {
     this.index = index;
     this.#id = id;
-    this.#call = call;
+    this.#fields = callFields(call.id, call.form);
+    this.#name = JSON.stringify(call.form.name);
     this.#numbers = numbers;
     this.#itemFields = `"output_index":${index},"item_id":"${id}"`;
     this.#delta = numbers.template('response.function_call_arguments.delta', `${this.#itemFields},"delta":"`, '"');
@@ -55,8 +58,7 @@ export class FunctionCallItem implements OutputItem {
     this.add(args.slice(this.#written), out);
     this.#arguments = this.#text;
     this.#growing = undefined;
-    const name = JSON.stringify(this.#call.name);
-    const fields = `${this.#itemFields},"name":${name},"arguments":"${this.#arguments}"`;
+    const fields = `${this.#itemFields},"name":${this.#name},"arguments":"${this.#arguments}"`;
     out.push(this.#numbers.event('response.function_call_arguments.done', fields));
     this.#close('completed', out);
   }
@@ -67,11 +69,7 @@ export class FunctionCallItem implements OutputItem {
   }
 
   json(): string {
-    const { id, name } = this.#call;
-    return (
-      `{"id":"${this.#id}","type":"function_call","status":"${this.#status}","call_id":${JSON.stringify(id)}` +
-      `,"name":${JSON.stringify(name)},"arguments":"${this.#text}"}`
-    );
+    return `{"id":"${this.#id}","type":"function_call","status":"${this.#status}",${this.#fields},"arguments":"${this.#text}"}`;
   }
 
   get #text(): string {
@@ -82,4 +80,10 @@ export class FunctionCallItem implements OutputItem {
     this.#status = status;
     out.push(this.#numbers.event('response.output_item.done', `"output_index":${this.index},"item":${this.json()}`));
   }
+}
+
+/** The fields that say which tool a call is for, as JSON. */
+export function callFields(id: string, { name, namespace }: CallForm): string {
+  const place = namespace === undefined ? '' : `,"namespace":${JSON.stringify(namespace)}`;
+  return `"call_id":${JSON.stringify(id)},"name":${JSON.stringify(name)}${place}`;
 }

@@ -45,6 +45,8 @@ function openItem(item: Fields): Fields {
       return { ...item, status: 'in_progress', summary: [] };
     case 'mcp_call':
       return { ...item, status: 'in_progress', arguments: '', output: null, error: null };
+    case 'custom_tool_call':
+      return { ...item, status: 'in_progress', input: '' };
     default:
       return { ...item, status: 'in_progress', arguments: '' };
   }
@@ -65,17 +67,27 @@ function contentEvents(item: Fields, at: Fields): readonly ReplayedEvent[] {
         ['response.mcp_call_arguments.done', { ...at, arguments: text }],
         [`response.mcp_call.${item.status === 'completed' ? 'completed' : 'failed'}`, at],
       ];
+    case 'custom_tool_call':
+      return inputEvents(item, at);
     default:
       return [
         ...deltas('response.function_call_arguments', text, at),
         // A call that was cut off is never done.
-        ...(item.status === 'incomplete' ? [] : [callDone({ ...at, name, arguments: text })]),
+        ...unlessCut(item, ['response.function_call_arguments.done', { ...at, name, arguments: text }]),
       ];
   }
 }
 
-function callDone(fields: Fields): ReplayedEvent {
-  return ['response.function_call_arguments.done', fields];
+function inputEvents(item: Fields, at: Fields): readonly ReplayedEvent[] {
+  const input = String(item.input);
+  return [
+    ...deltas('response.custom_tool_call_input', input, at),
+    ...unlessCut(item, ['response.custom_tool_call_input.done', { ...at, input }]),
+  ];
+}
+
+function unlessCut(item: Fields, done: ReplayedEvent): readonly ReplayedEvent[] {
+  return item.status === 'incomplete' ? [] : [done];
 }
 
 /** The names of the events of a part, by its type, and the field of its text. */

@@ -1,6 +1,8 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import { addUsage, type Target, type TurnToolCall, type TurnToolCallDelta, type Usage } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
+import type { CallForm } from '../tools/call-form.js';
+import { CustomCallItem } from './custom-call-item.js';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
 import { escaped, escapedText } from './json-text.js';
@@ -17,6 +19,8 @@ export interface EncoderOptions {
   readonly showsReasoning: boolean;
   /** Whether `svc:` events are sent. */
   readonly extensions: boolean;
+  /** How calls of the caller's tools are shown, by the names of the tools at the model. */
+  readonly forms?: ReadonlyMap<string, CallForm> | undefined;
   /** The `stream_id` of the request. */
   readonly streamId?: string | undefined;
   /** Collects the fields of the access log. */
@@ -48,7 +52,7 @@ export class ResponseEncoder {
   /** Server-run calls without a result, by the ids that the model gave them. */
   readonly #calls = new Map<string, McpCallItem>();
   /** Calls of client tools that the model is still writing, by their ids. */
-  readonly #openCalls = new Map<string, FunctionCallItem>();
+  readonly #openCalls = new Map<string, FunctionCallItem | CustomCallItem>();
   #open: TextItem | undefined;
   #usage: Usage | undefined;
   #connection: string | undefined;
@@ -93,6 +97,11 @@ export class ResponseEncoder {
   /** `svc:queue.position`. @param position 1 for the next one to run. */
   queuePosition(position: number): string {
     return this.#numbers.event('svc:queue.position', `"position":${position}`);
+  }
+
+  /** `svc:ignored_params`. @param names what the request has and has no effect. */
+  ignoredParams(names: readonly string[]): string {
+    return this.#numbers.event('svc:ignored_params', `"params":${JSON.stringify(names)}`);
   }
 
   /** `svc:session.state`. @param turn the number of the turn in its session, from 1. */
@@ -223,14 +232,18 @@ export class ResponseEncoder {
   }
 
   /** The item of a client's call, or a new one. */
-  #openCall(call: TurnToolCall | TurnToolCallDelta, out: string[]): FunctionCallItem {
-    const open = this.#openCalls.get(call.id);
+  #openCall({ id, name }: TurnToolCall | TurnToolCallDelta, out: string[]): FunctionCallItem | CustomCallItem {
+    const open = this.#openCalls.get(id);
     if (open) return open;
     this.#closeText(out);
     const index = this.#items.length;
-    const item = new FunctionCallItem(this.#itemId('fc', index), index, call, this.#numbers);
+    const form = this.#options.forms?.get(name) ?? { type: 'function', name, namespace: undefined };
+    const item =
+      form.type === 'custom'
+        ? new CustomCallItem(this.#itemId('ctc', index), index, { id, form }, this.#numbers)
+        : new FunctionCallItem(this.#itemId('fc', index), index, { id, form }, this.#numbers);
     this.#items.push(item);
-    this.#openCalls.set(call.id, item);
+    this.#openCalls.set(id, item);
     item.open(out);
     return item;
   }

@@ -21,7 +21,7 @@ export interface ResponseEcho {
   /** Only what the caller sent: the agent's own prompt is never shown. */
   readonly instructions: string | null;
   /** Only the tools that the caller sent, for the same reason. */
-  readonly tools: readonly EchoedTool[];
+  readonly tools: readonly (EchoedTool | { readonly type: string })[];
   readonly tool_choice: unknown;
   readonly truncation: 'auto' | 'disabled';
   readonly parallel_tool_calls: boolean;

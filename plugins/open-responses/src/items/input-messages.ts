@@ -2,12 +2,13 @@ import type { Message } from '@plugboard/kernel';
 import {
   type AssistantMessage,
   type FunctionCallPart,
-  type ToolMessage,
   TurnError,
+  toolImagesMessage,
   withSummary,
 } from '@plugboard/kernel/contracts';
 import {
   arrayTooLong,
+  headerSafeName,
   invalidValue,
   type JsonObject,
   requireField,
@@ -17,6 +18,7 @@ import {
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
+import { CALLS, callOf, isResultOf, RESULTS, resultOf } from './caller-items.js';
 import { assistantContent, onlyText, userContent } from './input-parts.js';
 
 /** Which items a request may hold, and how they are read. */
@@ -46,13 +48,19 @@ export interface InputMessages {
   readonly origins: readonly number[];
 }
 
+/** The same, with what was left out. */
+export interface ReadItems extends InputMessages {
+  /** Items of unknown types, for `x-ignored-params`: `input.3.program`. */
+  readonly ignored: readonly string[];
+}
+
 /**
  * Turns items into messages. Calls that follow one another belong to one step, and so do those that
- * follow what an assistant said.
+ * follow what an assistant said. Results that are sent again are taken once (CL-7).
  *
  * @throws ProtocolError 400 that names the first item that is not allowed.
  */
-export function messagesOf(items: unknown, rules: InputRules): InputMessages {
+export function messagesOf(items: unknown, rules: InputRules): ReadItems {
   const { param, maxItems } = rules;
   if (!Array.isArray(items)) throw wrongType(param, 'an array of objects', items);
   if (items.length > maxItems) throw arrayTooLong(param, maxItems, items.length);
@@ -89,20 +97,45 @@ export async function namingItems<T>(input: InputMessages, list: string, work: P
   }
 }
 
-const TYPES = {
-  turn: ['message', 'function_call', 'function_call_output', 'mcp_call', 'reasoning', 'compaction', 'item_reference'],
-  session: ['message', 'function_call', 'function_call_output'],
-} as const;
+/** The types of items that are added to a session. */
+const SESSION_TYPES: readonly string[] = ['message', 'function_call', 'function_call_output'];
 
-class InputBuilder implements InputMessages {
+/**
+ * Items of a request that say nothing to the model: reasoning is no part of the conversation, and
+ * other readers see to the rest.
+ */
+const SILENT: ReadonlySet<string> = new Set([
+  'reasoning',
+  'web_search_call',
+  'additional_tools',
+  'compaction_trigger',
+  'item_reference',
+]);
+
+/** The names of items that hold a summary. */
+const SUMMARIES: ReadonlySet<string> = new Set(['compaction', 'compaction_summary', 'context_compaction']);
+
+/** Whether an item holds a summary. */
+export function isSummary(item: Readonly<Record<string, unknown>> | null): boolean {
+  return SUMMARIES.has(String(item?.type));
+}
+
+class InputBuilder implements ReadItems {
   readonly messages: Message[] = [];
   readonly origins: number[] = [];
+  readonly ignored: string[] = [];
   readonly #rules: InputRules;
   readonly #items: readonly unknown[];
   /** The index of the assistant message that calls without a result belong to. */
   #step: number | undefined;
   /** The summary in a compaction item, until the message that follows it. */
   #summary: { readonly text: string; readonly index: number } | undefined;
+
+  /** The ids of calls without a result, and of calls that have one. */
+  readonly #waiting = new Set<string>();
+  readonly #answered = new Set<string>();
+  /** Images in the results of the last calls, shown after all of these results. */
+  #images: string[] = [];
 
   constructor(rules: InputRules, items: readonly unknown[]) {
     this.#rules = rules;
@@ -112,6 +145,7 @@ class InputBuilder implements InputMessages {
   /** Adds what is left when the last item was added. */
   finish(): this {
     if (this.#summary) this.#push(undefined, this.#summary.index);
+    this.#showImages();
     return this;
   }
 
@@ -119,17 +153,18 @@ class InputBuilder implements InputMessages {
     const param = `${this.#rules.param}[${index}]`;
     const item = requireObject(value, param);
     const type = typeOf(item, param);
-    const known: readonly string[] = TYPES[this.#rules.purpose];
-    if (!known.includes(type)) throw wrongValue(`${param}.type`, type, known);
-    // The conversation does not include reasoning.
+    const { purpose } = this.#rules;
+    if (purpose === 'session' && !SESSION_TYPES.includes(type)) throw wrongValue(`${param}.type`, type, SESSION_TYPES);
     if (type === 'message') this.#push(this.#message(item, param), index);
-    else if (type === 'function_call' && !this.#wasCutOff(item)) this.#call(callOf(item, param), index, `${param}.call_id`);
-    else if (type === 'function_call_output') this.#push(resultOf(item, param), index);
+    else if (CALLS.has(type)) this.#callerCall(item, param, index);
+    else if (RESULTS.has(type)) this.#result(item, param, index);
     else if (type === 'mcp_call') this.#serverCall(item, param, index);
-    else if (type === 'compaction') this.#compaction(item, param, index);
+    else if (SUMMARIES.has(type)) this.#compaction(item, param, index);
+    else if (!SILENT.has(type)) this.ignored.push(headerSafeName(`${this.#rules.param}.${index}.${type}`));
   }
 
   #push(message: Message | undefined, index: number): void {
+    if (message?.role !== 'tool') this.#showImages();
     const own = message ? [message] : [];
     const messages = this.#summary ? withSummary(this.#summary.text, own) : own;
     for (const [position, one] of messages.entries()) {
@@ -144,8 +179,31 @@ class InputBuilder implements InputMessages {
    * Whether the model did not complete a call, as the server said, and the caller did not run it.
    */
   #wasCutOff({ status, call_id: id }: JsonObject): boolean {
-    const isResult = (item: JsonObject | null) => item?.type === 'function_call_output' && item.call_id === id;
-    return status === 'incomplete' && !this.#items.some((item) => isResult(item as JsonObject | null));
+    return status === 'incomplete' && !this.#items.some((item) => isResultOf(item, id));
+  }
+
+  #callerCall(item: JsonObject, param: string, index: number): void {
+    if (this.#wasCutOff(item)) return;
+    const call = callOf(item, param);
+    this.#waiting.add(call.id);
+    this.#call(call, index, `${param}.call_id`);
+  }
+
+  #result(item: JsonObject, param: string, index: number): void {
+    const { id, text, images } = resultOf(item, param, this.#rules.purpose === 'turn');
+    if (!this.#waiting.delete(id) && this.#answered.has(id)) return;
+    this.#answered.add(id);
+    this.#push({ role: 'tool', tool_call_id: id, content: text }, index);
+    this.#images.push(...images);
+  }
+
+  /** Tool messages hold text only: images follow them. */
+  #showImages(): void {
+    if (this.#images.length === 0) return;
+    this.messages.push(toolImagesMessage(this.#images));
+    this.origins.push(this.origins.at(-1) ?? 0);
+    this.#images = [];
+    this.#step = undefined;
   }
 
   /**
@@ -185,7 +243,7 @@ class InputBuilder implements InputMessages {
     if (this.#rules.purpose !== 'turn') return;
     const content = requireString(requireField(item, 'encrypted_content', param), `${param}.encrypted_content`);
     const text = this.#rules.readSummary(content, `${param}.encrypted_content`);
-    this.finish();
+    if (this.#summary) this.#push(undefined, this.#summary.index);
     this.#summary = { text, index };
     this.#step = undefined;
   }
@@ -221,32 +279,12 @@ function typeOf(item: JsonObject, param: string): string {
   return item.role == null ? requireString(requireField(item, 'type', param), `${param}.type`) : 'message';
 }
 
-function callOf(item: JsonObject, param: string): FunctionCallPart {
-  const name = requireString(requireField(item, 'name', param), `${param}.name`);
-  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw invalidValue(`${param}.name`, "expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'");
-  }
-  const text = requireString(requireField(item, 'arguments', param), `${param}.arguments`);
-  return { id: idAt(item, param), type: 'function', function: { name, arguments: text } };
-}
-
-function resultOf(item: JsonObject, param: string): ToolMessage {
-  const id = idAt(item, param);
-  return { role: 'tool', tool_call_id: id, content: onlyText(requireField(item, 'output', param), `${param}.output`) };
-}
-
 function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMessage {
   return {
     ...message,
     content: message.content === '' ? null : message.content,
     tool_calls: [...(message.tool_calls ?? []), call],
   };
-}
-
-function idAt(item: JsonObject, param: string): string {
-  const id = requireString(requireField(item, 'call_id', param), `${param}.call_id`);
-  if (id === '') throw invalidValue(`${param}.call_id`, 'it is empty');
-  return id;
 }
 
 /**

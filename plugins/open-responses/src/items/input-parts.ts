@@ -48,21 +48,32 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
   return refusal === undefined ? { content: text ?? '' } : { content: text, refusal };
 }
 
+/** Content that is text only: instructions. @throws ProtocolError 400 */
+export function onlyText(content: unknown, param: string): string {
+  return textAndImages(content, param, []).text;
+}
+
 /**
- * Content that is text only: the output of a caller's tool, or instructions. @throws ProtocolError
- * 400
+ * The output of a caller's tool: its text, and images for a model that takes them (CL-9). @throws
+ * ProtocolError 400
  */
-export function onlyText(output: unknown, param: string): string {
-  const parts = partsAt(output, param);
-  if (typeof parts === 'string') return parts;
-  return parts
-    .map((part, index) => {
-      const path = `${param}[${index}]`;
-      const type = typeOf(part, path);
-      if (type !== 'input_text') throw wrongValue(`${path}.type`, type, ['input_text']);
-      return requireString(requireField(part, 'text', path), `${path}.text`);
-    })
-    .join('');
+export function toolOutput(output: unknown, param: string): { readonly text: string; readonly images: readonly string[] } {
+  return textAndImages(output, param, ['input_image']);
+}
+
+function textAndImages(content: unknown, param: string, more: readonly string[]) {
+  const parts = partsAt(content, param);
+  if (typeof parts === 'string') return { text: parts, images: [] };
+  let text = '';
+  const images: string[] = [];
+  for (const [index, part] of parts.entries()) {
+    const path = `${param}[${index}]`;
+    const type = typeOf(part, path);
+    if (type === 'input_text') text += requireString(requireField(part, 'text', path), `${path}.text`);
+    else if (more.includes(type)) images.push(imageUrl(part, path));
+    else throw wrongValue(`${path}.type`, type, ['input_text', ...more]);
+  }
+  return { text, images };
 }
 
 function partsAt(content: unknown, param: string): string | readonly JsonObject[] {
@@ -88,8 +99,7 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
   Object.create(null),
   {
     input_image: (part: JsonObject, param: string): ContentPart => {
-      refuseFileId(part, param);
-      const url = requireString(requireField(part, 'image_url', param), `${param}.image_url`);
+      const url = imageUrl(part, param);
       const detail = optionalString(part.detail, `${param}.detail`);
       return { type: 'image_url', image_url: { url, ...(detail === undefined ? {} : { detail }) } };
     },
@@ -115,6 +125,11 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
     },
   },
 );
+
+function imageUrl(part: JsonObject, param: string): string {
+  refuseFileId(part, param);
+  return requireString(requireField(part, 'image_url', param), `${param}.image_url`);
+}
 
 function refuseFileId(part: JsonObject, param: string): void {
   if (part.file_id != null) throw invalidValue(`${param}.file_id`, 'this server does not store files: send the content itself');

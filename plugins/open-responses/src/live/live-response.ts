@@ -38,6 +38,8 @@ interface LiveResponseOptions {
   readonly session: LiveSession | undefined;
   /** The items of the request. */
   readonly input: readonly InputItem[];
+  /** What the request has and has no effect. */
+  readonly ignored: readonly string[];
   /** Runs the turn. Called once. */
   run(signal: AbortSignal): AgentEvents;
   /** Receives each batch of the turn's events. */
@@ -166,6 +168,8 @@ export class LiveResponse {
       if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
       this.#events.write(this.#encoder.begin('in_progress'));
     }
+    const { ignored } = this.#options;
+    if (this.#encoder.extensions && ignored.length > 0) this.#events.write([this.#encoder.ignoredParams(ignored)]);
     void this.#drive(first, turn);
     return undefined;
   }

@@ -1,44 +1,138 @@
 import type { Target, ToolDeclaration } from '@plugboard/kernel/contracts';
-import { unsupportedValue } from '@plugboard/openai-protocol';
-import type { RequestTool, ResponseRequest, ToolChoice } from './request.js';
+import { headerSafeName, invalidValue, unsupportedValue } from '@plugboard/openai-protocol';
+import type { CallForm } from '../tools/call-form.js';
+import { customInputSchema } from '../tools/custom-input.js';
+import { modelName } from '../tools/tool-name.js';
+import type { InputItem, RequestTool, ResponseRequest, ToolChoice } from './request.js';
+import { parseTools } from './tool-schema.js';
+
+/** Tools of one request. */
+const MAX_TOOLS = 512;
+
+/** The tools that the caller brought and runs itself. */
+export interface ClientTools {
+  readonly declarations: readonly ToolDeclaration[];
+  /** Where each declaration was sent: `tools[1].tools[0]`. */
+  readonly params: readonly string[];
+  /** How their calls are shown, by the names of the tools at the model. */
+  readonly forms: ReadonlyMap<string, CallForm>;
+  /** The tool choice in the words of chat completions, which model connections speak. */
+  readonly choice: unknown;
+  /** Tools that no one runs here, for `x-ignored-params`. */
+  readonly ignored: readonly string[];
+}
 
 /**
- * The tools that the caller brought and runs itself. Only an agent whose configuration says
- * `clientTools: ignore` does without them. `allowed_tools` leaves out the others, so that no model
- * can call them.
+ * Reads the tools of a request, and those that items of its input add. Only an agent whose
+ * configuration says `clientTools: ignore` does without them. `allowed_tools` leaves out the
+ * others, so that no model can call them. Tools that are neither functions nor custom tools run at
+ * no one here; they are left out and named.
  *
- * @throws ProtocolError 400 if the request forces a call that cannot come.
+ * @throws ProtocolError 400 if two tools have one name, or if the request forces a call that cannot
+ *   come.
  */
-export function clientToolsOf({ tools = [], tool_choice }: ResponseRequest, target: Target): readonly ToolDeclaration[] {
-  const allowed =
-    typeof tool_choice === 'object' && tool_choice.type === 'allowed_tools' ? namesOf(tool_choice.tools) : undefined;
-  const passed = target.clientTools === 'ignore' ? [] : tools.filter(({ name }) => allowed?.has(name) ?? true).map(declarationOf);
-  if (isForced(tool_choice) && (passed.length === 0 || !target.forwardsParam('tool_choice'))) throw cannotForce(target);
-  return passed;
+export function clientToolsOf(
+  { tools = [], tool_choice: choice }: ResponseRequest,
+  items: readonly InputItem[],
+  target: Target,
+): ClientTools {
+  const list = new ToolList();
+  if (target.clientTools !== 'ignore') {
+    list.add(tools, 'tools', 'tools');
+    for (const [index, item] of items.entries()) {
+      if (item?.type === 'additional_tools')
+        list.add(parseTools(item, ['input', index]), `input[${index}].tools`, `input.${index}.tools`);
+    }
+  }
+  const allowed = typeof choice === 'object' && choice.type === 'allowed_tools' ? choice.tools : undefined;
+  const taken = allowed ? list.only(allowed.map(nameOf)) : list;
+  if (isForced(choice)) {
+    const isKnown = typeof choice !== 'object' || choice.type === 'allowed_tools' || taken.forms.has(nameOf(choice));
+    if (taken.declarations.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
+    if (!isKnown) throw unknownChoice();
+  }
+  return { ...taken, choice: chatToolChoice(choice) };
 }
 
-/** A tool choice in the words of chat completions, which model connections speak. */
-export function chatToolChoice(choice: ToolChoice): unknown {
-  if (typeof choice === 'string') return choice;
-  return choice.type === 'allowed_tools' ? choice.mode : { type: 'function', function: { name: choice.name } };
+/** Collects tools by their names at the model. */
+class ToolList implements Omit<ClientTools, 'choice'> {
+  declarations: ToolDeclaration[] = [];
+  params: string[] = [];
+  forms = new Map<string, CallForm>();
+  ignored: string[] = [];
+
+  /** @param param where the list is. @param path the same for `x-ignored-params`. */
+  add(tools: readonly RequestTool[], param: string, path: string, namespace?: RequestTool): void {
+    for (const [index, tool] of tools.entries()) {
+      const at = `${param}[${index}]`;
+      // What a namespace is about is said once, with its first tool.
+      const about = index === 0 ? namespace?.description : undefined;
+      if (tool.type === 'namespace') this.add(tool.tools ?? [], `${at}.tools`, `${path}.${index}.tools`, tool);
+      else if (tool.type === 'function' || tool.type === 'custom') this.#declare(tool, tool.type, at, namespace?.name, about);
+      else this.ignored.push(headerSafeName(`${path}.${index}.${tool.type}`));
+    }
+  }
+
+  /** The tools with these names at the model. */
+  only(names: readonly string[]): Omit<ClientTools, 'choice'> {
+    const isAllowed = (_: unknown, index: number) => names.includes(this.declarations[index]?.name ?? '');
+    return {
+      declarations: this.declarations.filter(isAllowed),
+      params: this.params.filter(isAllowed),
+      forms: this.forms,
+      ignored: this.ignored,
+    };
+  }
+
+  #declare(tool: RequestTool, type: CallForm['type'], param: string, namespace?: string, about?: string | null): void {
+    const { name: own = '' } = tool;
+    const name = modelName(namespace, own);
+    if (this.forms.has(name)) throw invalidValue(`${param}.name`, `two tools have the name '${name}' at the model`);
+    if (this.declarations.length >= MAX_TOOLS) throw invalidValue(param, `a request may have ${MAX_TOOLS} tools`);
+    this.forms.set(name, { type, name: own, namespace });
+    this.params.push(param);
+    this.declarations.push({ name, ...declarationOf(tool, about) });
+  }
 }
 
-function declarationOf({ name, description, parameters, strict }: RequestTool): ToolDeclaration {
+function declarationOf(tool: RequestTool, about: string | null | undefined): Omit<ToolDeclaration, 'name'> {
+  const lines = [about, tool.description, tool.type === 'custom' ? grammarOf(tool) : undefined];
+  const description = lines.filter(Boolean).join('\n\n');
+  if (tool.type === 'custom') return { description, inputSchema: customInputSchema };
   return {
-    name,
-    description: description ?? '',
-    inputSchema: parameters ?? { type: 'object', properties: {} },
-    ...(strict == null ? {} : { strict }),
+    description,
+    inputSchema: tool.parameters ?? { type: 'object', properties: {} },
+    ...(tool.strict == null ? {} : { strict: tool.strict }),
   };
 }
 
-function namesOf(tools: readonly { readonly name: string }[]): ReadonlySet<string> {
-  return new Set(tools.map(({ name }) => name));
+/** Models of other protocols know no grammars: they are told. */
+function grammarOf({ format }: RequestTool): string | undefined {
+  const { type, syntax, definition } = format ?? {};
+  if (type !== 'grammar' || typeof definition !== 'string') return undefined;
+  return `The input must match this ${String(syntax ?? '')} grammar:\n${definition}`;
+}
+
+function chatToolChoice(choice: ToolChoice | undefined): unknown {
+  if (choice === undefined || typeof choice === 'string') return choice;
+  return choice.type === 'allowed_tools' ? choice.mode : { type: 'function', function: { name: nameOf(choice) } };
+}
+
+/** The name at the model of a tool that a tool choice names. */
+function nameOf({ name = '', namespace }: { readonly name?: string; readonly namespace?: string }): string {
+  return modelName(namespace, name);
 }
 
 function isForced(choice: ToolChoice | undefined): boolean {
   if (choice === undefined || typeof choice === 'string') return choice === 'required';
-  return choice.type === 'function' || choice.mode === 'required';
+  return choice.type !== 'allowed_tools' || choice.mode === 'required';
+}
+
+function unknownChoice() {
+  return unsupportedValue(
+    'tool_choice',
+    "Unsupported value: 'tool_choice' names a tool that is not among the functions and custom tools of the request.",
+  );
 }
 
 function cannotForce(target: Target) {

@@ -38,8 +38,10 @@ export function echoOf(
   };
 }
 
-function echoOfTool({ name, description, parameters, strict }: RequestTool): ResponseEcho['tools'][number] {
-  return { type: 'function', name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };
+function echoOfTool(tool: RequestTool): ResponseEcho['tools'][number] {
+  const { type, name = '', description, parameters, strict } = tool;
+  if (type !== 'function') return tool;
+  return { type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };
 }
 
 function formatOf(format: TextFormat | null | undefined): unknown {

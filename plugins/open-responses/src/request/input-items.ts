@@ -5,6 +5,8 @@ const PREFIXES: Readonly<Record<string, string>> = {
   message: 'msg',
   function_call: 'fc',
   function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
   mcp_call: 'mcp',
   reasoning: 'rs',
   compaction: 'cmp',

@@ -1,6 +1,5 @@
 import type { Target } from '@plugboard/kernel/contracts';
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
-import { chatToolChoice } from './client-tools.js';
 import type { ResponseRequest, TextFormat } from './request.js';
 
 /** The fields of a request that are not its conversation, by their effect. */
@@ -42,6 +41,8 @@ const SAMPLING: Readonly<Record<string, string>> = {
   frequency_penalty: 'frequency_penalty',
   presence_penalty: 'presence_penalty',
   prompt_cache_key: 'prompt_cache_key',
+  prompt_cache_options: 'prompt_cache_options',
+  prompt_cache_retention: 'prompt_cache_retention',
 };
 
 /** The protocol's defaults: a field with the default value is not reported as ignored. */
@@ -59,14 +60,18 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 /**
  * Sorts the fields of a request by their effect.
  *
- * @param passesTools whether the caller's own tools are sent to the model.
+ * @param tools the caller's own tools that are sent to the model.
  */
-export function parametersOf(request: ResponseRequest, target: Target, passesTools: boolean): Parameters {
+export function parametersOf(
+  request: ResponseRequest,
+  target: Target,
+  tools: { readonly declarations: readonly unknown[]; readonly choice: unknown },
+): Parameters {
   const params: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(request)) {
     if (SERVED.has(name)) continue;
-    const taken = parameterOf(name, request, passesTools);
+    const taken = parameterOf(name, request, target, tools);
     if (taken === 'served') continue;
     if (taken && target.forwardsParam(taken.name)) params[taken.name] = taken.value;
     else if (ignored.length < MAX_IGNORED_PARAMS && !saysNothing(name, value)) ignored.push(headerSafeName(name));
@@ -74,6 +79,8 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
   // One field of a request for two parameters of a model call.
   const { verbosity } = request.text ?? {};
   if (verbosity != null && target.forwardsParam('verbosity')) params.verbosity = verbosity;
+  else if (verbosity != null) ignored.push('text.verbosity');
+  if (request.reasoning?.context != null) ignored.push('reasoning.context');
   return { params, ignored };
 }
 
@@ -84,15 +91,16 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
 function parameterOf(
   name: string,
   request: ResponseRequest,
-  passesTools: boolean,
+  target: Target,
+  { declarations, choice }: { readonly declarations: readonly unknown[]; readonly choice: unknown },
 ): { readonly name: string; readonly value: unknown } | 'served' | undefined {
   switch (name) {
     case 'tools':
-      return passesTools || request.tools?.length === 0 ? 'served' : undefined;
+      return target.clientTools !== 'ignore' || request.tools?.length === 0 ? 'served' : undefined;
     case 'tool_choice':
-      return passesTools && request.tool_choice ? { name, value: chatToolChoice(request.tool_choice) } : undefined;
+      return declarations.length > 0 && choice ? { name, value: choice } : undefined;
     case 'parallel_tool_calls':
-      return passesTools ? { name, value: request.parallel_tool_calls } : undefined;
+      return declarations.length > 0 ? { name, value: request.parallel_tool_calls } : undefined;
     case 'text':
       return responseFormat(request.text?.format);
     case 'reasoning':

@@ -1,11 +1,11 @@
 import { schema } from '@plugboard/openai-protocol';
+import { toolsSchema } from './tool-schema.js';
 
 const { anyObject, decimal, flag, integer, maybe, metadata, name, object, shape, tagged, text, word, wordOr } = schema;
 
 const INT32 = 2 ** 31 - 1;
 
-const functionTool = shape({ name, description: maybe(text), parameters: maybe(anyObject), strict: maybe(flag) }, ['name']);
-const toolReference = object({ type: word('function'), name: text }, ['name']);
+const toolReference = object({ type: text, name: text, namespace: maybe(text) });
 
 /**
  * What the body of `POST /v1/responses`, and a `response.create` message, may look like. Unknown
@@ -17,16 +17,12 @@ export const requestSchema: schema.ObjectSchema = object({
   instructions: text,
   previous_response_id: text,
   conversation: wordOr({}, object({ id: text }, ['id'])),
-  tools: {
-    title: 'an array of objects',
-    type: 'array',
-    maxItems: 128,
-    items: tagged('type', { function: functionTool }),
-  },
+  tools: toolsSchema,
   tool_choice: wordOr(
     { enum: ['none', 'auto', 'required'] },
     tagged('type', {
-      function: shape({ name: text }),
+      function: shape({ name: text, namespace: maybe(text) }, ['name']),
+      custom: shape({ name: text, namespace: maybe(text) }, ['name']),
       allowed_tools: shape({
         mode: word('none', 'auto', 'required'),
         tools: { title: 'an array of objects', type: 'array', items: toolReference },

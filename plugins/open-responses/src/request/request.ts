@@ -13,7 +13,11 @@ export interface ResponseRequest {
   readonly tool_choice?: ToolChoice;
   readonly parallel_tool_calls?: boolean;
   readonly text?: { readonly format?: TextFormat | null; readonly verbosity?: string | null };
-  readonly reasoning?: { readonly effort?: string | null; readonly summary?: string | null };
+  readonly reasoning?: {
+    readonly effort?: string | null;
+    readonly summary?: string | null;
+    readonly context?: unknown;
+  };
   readonly temperature?: number;
   readonly top_p?: number;
   readonly presence_penalty?: number;
@@ -39,24 +43,35 @@ export interface ResponseRequest {
 /** An element of `input`; its fields are checked when it is read. */
 export type InputItem = Readonly<Record<string, unknown>>;
 
+/** A tool of the caller. The fields of types other than these are not checked. */
 export interface RequestTool {
-  readonly type: 'function';
-  readonly name: string;
+  /** `function`, `custom`, `namespace`, or another. */
+  readonly type: string;
+  readonly name?: string;
   readonly description?: string | null;
   readonly parameters?: Readonly<Record<string, unknown>> | null;
   readonly strict?: boolean | null;
+  /** Of a custom tool. */
+  readonly format?: Readonly<Record<string, unknown>> | null;
+  /** Of a namespace. */
+  readonly tools?: readonly RequestTool[];
 }
 
 export type ToolChoice =
   | 'none'
   | 'auto'
   | 'required'
-  | { readonly type: 'function'; readonly name: string }
   | {
       readonly type: 'allowed_tools';
       readonly mode: 'none' | 'auto' | 'required';
-      readonly tools: readonly { readonly name: string }[];
-    };
+      readonly tools: readonly ToolReference[];
+    }
+  | (ToolReference & { readonly type: 'function' | 'custom' });
+
+interface ToolReference {
+  readonly name?: string;
+  readonly namespace?: string;
+}
 
 export type TextFormat =
   | { readonly type: 'text' | 'json_object' }

@@ -5,6 +5,7 @@ import type { Reservation } from '@plugboard/transport-http';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
+import type { CallForm } from '../tools/call-form.js';
 import type { ConnectionMemory } from './connection-memory.js';
 import type { StoredResponse } from './stored-responses.js';
 
@@ -48,8 +49,10 @@ export interface PlannedResponse {
   readonly sessionKey: string | undefined;
   /** Whether the model's reasoning is shown. */
   readonly showsReasoning: boolean;
-  /** Fields that were accepted and have no effect. */
+  /** Fields, tools and items that were accepted and have no effect. */
   readonly ignored: readonly string[];
+  /** How calls of the caller's tools are shown, by the names of the tools at the model. */
+  readonly forms: ReadonlyMap<string, CallForm>;
   /** Unix time, seconds. */
   now(): number;
   /** Creates the response. Called once. @throws TurnError */
@@ -84,5 +87,6 @@ export interface Plan {
   /** The `stream_id` of the request; empty without one. */
   readonly stream: string;
   readonly ignored: readonly string[];
+  readonly forms: ReadonlyMap<string, CallForm>;
   readonly errorOf: (failure: Failure) => ProtocolError;
 }

@@ -10,9 +10,9 @@ import {
 import { type AgentRuntime, CONVERSATION_PREFIX, conversationId, type Failure, type Target } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { conversationSessionKey, parseSessionKey, resolveAgent, turnFailureError } from '@plugboard/openai-protocol';
-import { type InputMessages, messagesOf, nameItems } from '../items/input-messages.js';
+import { type InputMessages, messagesOf, nameItems, type ReadItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
-import { clientToolsOf } from '../request/client-tools.js';
+import { type ClientTools, clientToolsOf } from '../request/client-tools.js';
 import { conversationName } from '../request/conversation-name.js';
 import { echoOf } from '../request/echo.js';
 import { listedItems } from '../request/input-items.js';
@@ -56,9 +56,9 @@ export class ResponsePlanner {
   async plan(request: ResponseRequest, caller: ResponseCaller): Promise<Plan> {
     const { principal } = caller;
     const target = resolveAgent(this.#runtimes.one(), request.model ?? caller.defaultModel ?? '', 'model', principal);
-    const clientTools = clientToolsOf(request, target);
-    const { params, ignored } = parametersOf(request, target, clientTools.length > 0);
     const items = await this.#itemsOf(request, principal);
+    const clientTools = clientToolsOf(request, items, target);
+    const { params, ignored } = parametersOf(request, target, clientTools);
     const input = await this.#messagesOf(items, target, principal);
     const stored = request.store !== false && request.generate !== false;
     const { base, previous } = await this.#baseOf(request, stored, target, caller);
@@ -79,7 +79,8 @@ export class ResponsePlanner {
       user: parseSessionKey(request.user, 'user'),
       stored,
       stream: request.stream_id ?? '',
-      ignored,
+      ignored: [...ignored, ...clientTools.ignored, ...input.ignored],
+      forms: clientTools.forms,
       head: {
         id,
         createdAt: this.now(),
@@ -96,7 +97,7 @@ export class ResponsePlanner {
         isCounted: true, // by its transport, which is HTTP's
         messages,
         ...(base.kind === 'stateless' && { history: base.history }),
-        clientTools,
+        clientTools: clientTools.declarations,
         params,
         maxToolCalls: request.max_tool_calls,
         wholeHistory: request.truncation === 'disabled',
@@ -105,7 +106,7 @@ export class ResponsePlanner {
         metadata: request.metadata ?? {},
       },
       showsReasoning: request.reasoning?.summary != null && target.toolVisibility === 'full',
-      errorOf: (failure) => turnFailureError(inTermsOfItems(failure, { messages, origins }), isNamed, 'input'),
+      errorOf: (failure) => turnFailureError(inTermsOfRequest(failure, { messages, origins }, clientTools), isNamed, 'input'),
     };
   }
 
@@ -130,7 +131,7 @@ export class ResponsePlanner {
     return resolveReferences(input, this.#stored, principal);
   }
 
-  async #messagesOf(items: readonly InputItem[], target: Target, { project }: Principal): Promise<InputMessages> {
+  async #messagesOf(items: readonly InputItem[], target: Target, { project }: Principal): Promise<ReadItems> {
     return messagesOf(items, {
       param: 'input',
       maxItems: MAX_ITEMS,
@@ -198,7 +199,10 @@ function split(
   };
 }
 
-function inTermsOfItems(failure: Failure, input: InputMessages): Failure {
+/** Names what the request has at the place that a failure names. */
+function inTermsOfRequest(failure: Failure, input: InputMessages, { params }: ClientTools): Failure {
   if (failure.code !== 'invalid_request') return failure;
+  const [, tool] = /^tools\[(\d+)\]/.exec(failure.param ?? '') ?? [];
+  if (tool !== undefined) return { ...failure, param: `${params[Number(tool)] ?? 'tools'}.name` };
   return { ...failure, ...nameItems(input, 'input', { message: failure.message, param: failure.param }) };
 }

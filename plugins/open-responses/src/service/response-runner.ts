@@ -52,6 +52,7 @@ export class ResponseRunner {
         visibility: target.toolVisibility,
         showsReasoning: plan.showsReasoning,
         extensions: caller.extensions,
+        forms: plan.forms,
         streamId: request.stream_id,
         logFields,
       }),
@@ -63,6 +64,7 @@ export class ResponseRunner {
       outlivesReaders: target.onDisconnect === 'continue' && (stored || session !== undefined),
       session: session && this.#sessions.shown(session, conversationName(request)),
       input: plan.input,
+      ignored: plan.ignored,
       run: (signal) => this.#run(plan, session, signal, idempotency),
       observe: (batch) => transcript?.add(batch),
       store: async (end, turnNumber = 0) => {

@@ -99,6 +99,7 @@ export class ResponseService {
       sessionKey: plan.base.kind === 'session' ? plan.base.key : undefined,
       showsReasoning: plan.showsReasoning,
       ignored: plan.ignored,
+      forms: plan.forms,
       now: () => this.#planner.now(),
       errorOf: plan.errorOf,
       create: (idempotency) => this.#runner.create(plan, idempotency),

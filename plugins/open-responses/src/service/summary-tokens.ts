@@ -4,6 +4,7 @@ import { SessionExists, type SessionId, TurnError } from '@plugboard/kernel/cont
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { invalidValue } from '@plugboard/openai-protocol';
 import type { OpenResponsesConfig } from '../config.js';
+import { isSummary } from '../items/input-messages.js';
 import { openSummary, sealSummary } from '../items/summary-token.js';
 import type { InputItem } from '../request/request.js';
 
@@ -44,7 +45,7 @@ export class SummaryTokens {
 
   /** A function that reads the compaction items among these. @throws TurnError */
   async reader(items: readonly InputItem[], project: string): Promise<ReadSummary> {
-    const key = items.some((item) => item?.type === 'compaction') ? await this.#loadKey() : new Uint8Array();
+    const key = items.some((item) => isSummary(item)) ? await this.#loadKey() : new Uint8Array();
     return (content, param) => {
       const summary = openSummary(content, key, project);
       if (summary === undefined) throw invalidValue(param, 'it is not the content of a compaction item of this server');

@@ -5,6 +5,7 @@ import {
   conversationName,
   type EventReader,
   type LiveResponse,
+  type PlannedResponse,
   type ResponseRequest,
   type ResponseService,
 } from '@plugboard/open-responses';
@@ -165,7 +166,7 @@ export class ConnectionResponses {
       if (reader) await this.#send(response, reader);
     } finally {
       this.#running.delete(response.id);
-      this.#logResponse(response, planned.target.name, principal, requestId, clock.monotonic() - begin);
+      this.#logResponse(response, planned, principal, requestId, clock.monotonic() - begin);
     }
   }
 
@@ -197,18 +198,26 @@ export class ConnectionResponses {
   }
 
   /** Logs one line per response, like the line of a request. */
-  #logResponse(response: LiveResponse, agent: string, principal: Principal, requestId: string, duration: number): void {
+  #logResponse(
+    response: LiveResponse,
+    planned: PlannedResponse,
+    principal: Principal,
+    requestId: string,
+    duration: number,
+  ): void {
+    const { target, ignored } = planned;
     this.#options.log.info(
       {
         request_id: requestId,
         connection_id: this.#options.connectionId,
         response_id: response.id,
-        agent,
+        agent: target.name,
         duration_ms: Math.round(duration * 100) / 100,
         project: principal.project,
         token_id: principal.tokenId,
         token_name: principal.token,
         status: response.end?.outcome.status,
+        ...(ignored.length > 0 && { ignored_params: ignored }),
         ...response.logFields.fields(),
       },
       'response',

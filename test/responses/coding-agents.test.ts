@@ -1,0 +1,187 @@
+/**
+ * Responses as coding agents speak it (CL-1 to CL-9), over HTTP and WebSocket: tools in namespaces,
+ * custom and hosted tools, items that add tools.
+ */
+import t from 'tap';
+import { liveConfig } from '../support/live.js';
+import { type LiveEvent, type LiveResponseBody, LiveSocket } from '../support/live-socket.js';
+import { respond, responseIn } from '../support/respond.js';
+import { TestServer } from '../support/test-server.js';
+
+type Tap = Parameters<typeof LiveSocket.open>[0];
+
+const CONFIG = liveConfig('{}', '').concat(`
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, input: [text, image] }
+agents:
+  assistant: { model: fast, clientTools: passthrough }
+`);
+const app = await TestServer.start(t, CONFIG);
+const user = (content: string) => ({ role: 'user', content });
+const f = (name: string) => ({ type: 'function', name, parameters: { type: 'object', properties: {} } });
+const patch = { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } };
+
+/** Creates a response on each surface. */
+const SURFACES: Readonly<Record<string, (t: Tap, body: object) => Promise<LiveResponseBody>>> = {
+  'HTTP, plain': async (_, body) => responseIn(await respond(app, { store: false, ...body })),
+  'HTTP, streamed': async (_, body) => {
+    const { text } = await respond(app, { store: false, stream: true, ...body });
+    return terminal(eventsIn(text)).response as LiveResponseBody;
+  },
+  WebSocket: async (t, body) => {
+    const live = await LiveSocket.open(t, app);
+    return live.ask({ model: 'assistant', store: false, ...body });
+  },
+};
+
+function eventsIn(text: string): readonly LiveEvent[] {
+  return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json = '']) => JSON.parse(json) as LiveEvent);
+}
+
+function terminal(events: readonly LiveEvent[]): LiveEvent {
+  const last = events.at(-1);
+  if (!last) throw new Error('no events');
+  return last;
+}
+
+/** The names of the tools that the model was offered last. */
+function offered(): readonly string[] {
+  const tools = (app.asked.tools ?? []) as readonly { function: { name: string } }[];
+  return tools.map(({ function: { name } }) => name);
+}
+
+for (const [surface, create] of Object.entries(SURFACES)) {
+  t.test(`CL-1 CL-2 CL-4 ${surface}: namespaces, hosted tools, and tools that the input adds`, async (t) => {
+    app.models.enqueue({ toolCalls: [{ name: 'agents__stop', arguments: ['{"id"', ':1}'] }] });
+    const tools = [f('read'), { type: 'namespace', name: 'agents', tools: [f('stop')] }, { type: 'web_search' }];
+    const more = {
+      type: 'additional_tools',
+      role: 'developer',
+      tools: [f('late'), { type: 'namespace', name: 'n', tools: [patch] }],
+    };
+    const { output, tools: echoed } = await create(t, { input: [more, user('Go')], tools });
+    t.same(offered(), ['read', 'agents__stop', 'late', 'n__apply_patch']);
+    t.match(output, [{ type: 'function_call', name: 'stop', namespace: 'agents', arguments: '{"id":1}' }]);
+    t.match(echoed, [{ name: 'read' }, { type: 'namespace' }, { type: 'web_search' }]);
+    app.models.enqueue({ text: ['Done.'] });
+    const [call] = output;
+    const result = { type: 'function_call_output', call_id: call?.call_id, output: 'stopped' };
+    await create(t, { input: [more, user('Go'), call, result, result], tools });
+    t.match(app.asked.messages.slice(1), [
+      { role: 'assistant', tool_calls: [{ function: { name: 'agents__stop' } }] },
+      { role: 'tool', content: 'stopped' },
+    ]);
+    t.equal(app.asked.messages.length, 3, 'CL-7: a result that is sent twice is taken once');
+  });
+
+  t.test(`CL-3 CL-9 ${surface}: a custom tool, and a picture in a result`, async (t) => {
+    const input = '*** Begin\n+😀 "x"\n';
+    const json = JSON.stringify({ input });
+    app.models.enqueue({
+      toolCalls: [{ name: 'n__apply_patch', arguments: [json.slice(0, 14), json.slice(14, 24), json.slice(24)] }],
+    });
+    const tools = [{ type: 'namespace', name: 'n', tools: [patch] }];
+    const { output } = await create(t, { input: 'Go', tools });
+    t.match(output, [{ type: 'custom_tool_call', name: 'apply_patch', namespace: 'n', input, status: 'completed' }]);
+    const [call] = output;
+    app.models.enqueue({ text: ['Done.'] });
+    const image_url = 'data:image/png;base64,AA==';
+    const pictures = [
+      { type: 'input_text', text: 'See' },
+      { type: 'input_image', image_url, detail: 'auto' },
+    ];
+    const result = { type: 'custom_tool_call_output', call_id: call?.call_id, output: pictures };
+    const { status } = await create(t, { input: [user('Go'), call, result], tools });
+    t.equal(status, 'completed');
+    t.match(app.asked.messages.slice(1), [
+      { role: 'assistant', tool_calls: [{ function: { name: 'n__apply_patch', arguments: json } }] },
+      { role: 'tool', content: 'See' },
+      { role: 'user', content: [{ type: 'text' }, { type: 'image_url', image_url: { url: image_url } }] },
+    ]);
+  });
+}
+
+t.test('CL-3 the input of a custom tool is streamed as it comes, and replayed', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const toolCalls = [{ name: 'apply_patch', arguments: ['{"input":"one', ' two', gate.promise, ' three"}'] }];
+  app.models.enqueue({ toolCalls });
+  const live = await LiveSocket.open(t, app);
+  live.create({ model: 'assistant', input: 'Go', tools: [patch] });
+  const first = await live.until('response.custom_tool_call_input.delta');
+  t.equal(terminal(first).delta, 'one');
+  gate.resolve();
+  const rest = await live.turn();
+  t.same(
+    rest.slice(0, -1).map(({ type, delta, input }) => [type, delta ?? input]),
+    [
+      ['response.custom_tool_call_input.delta', ' two'],
+      ['response.custom_tool_call_input.delta', ' three'],
+      ['response.custom_tool_call_input.done', 'one two three'],
+      ['response.output_item.done', undefined],
+    ],
+  );
+
+  app.models.enqueue({ toolCalls: [{ name: 'apply_patch', arguments: ['{"input":"one', ' two"}'] }] });
+  const body = { input: 'Go', tools: [patch], stream: true };
+  const key = { 'idempotency-key': 'custom-tools' };
+  const texts = [(await respond(app, body, key)).text, (await respond(app, body, key)).text];
+  const seen = texts.map((text) => eventsIn(text).map(({ type }) => type));
+  t.same(new Set(seen[1]), new Set(seen[0]));
+  t.same(...(texts.map((text) => terminal(eventsIn(text)).response?.output) as [unknown, unknown]));
+});
+
+t.test('CL-2 CL-4 CL-5 what has no effect is named, once per request', async (t) => {
+  const fields = {
+    input: [user('Hi'), { type: 'program', of: 'tomorrow' }],
+    tools: [f('read'), { type: 'web_search', external_web_access: true }, { type: 'mcp', server_label: 'x' }],
+    client_metadata: { a: 1 },
+    prompt_cache_key: 'k',
+    prompt_cache_options: { ttl: '1h' },
+    include: ['reasoning.encrypted_content'],
+    service_tier: 'priority',
+    text: { verbosity: 'low' },
+    reasoning: { effort: 'low', summary: 'auto', context: 'auto' },
+    store: false,
+  };
+  const { status, headers } = await respond(app, fields);
+  t.equal(status, 200);
+  const named = [
+    'client_metadata',
+    'include',
+    'service_tier',
+    'reasoning.context',
+    'tools.1.web_search',
+    'tools.2.mcp',
+    'input.1.program',
+  ];
+  t.same(headers.get('x-ignored-params')?.split(', '), named);
+  t.match(app.asked, { prompt_cache_key: 'k', prompt_cache_options: { ttl: '1h' }, reasoning_effort: 'low', verbosity: 'low' });
+
+  const live = await LiveSocket.open(t, app, { path: '/v1/responses?events=svc' });
+  live.create({ model: 'assistant', ...fields });
+  const events = await live.turn();
+  t.match(events[2], { type: 'svc:ignored_params', sequence_number: 2, params: named });
+  t.equal(events.filter(({ type }) => type === 'svc:ignored_params').length, 1);
+  const plain = await LiveSocket.open(t, app);
+  plain.create({ model: 'assistant', ...fields });
+  t.notOk((await plain.turn()).some(({ type }) => type.startsWith('svc:')));
+  const lines = app.started.logs.filter(({ msg, ignored_params }) => msg === 'response' && ignored_params).slice(-2);
+  t.same(
+    lines.map((line) => line.ignored_params),
+    [named, named],
+  );
+});
+
+t.test('bad input is refused where it is, or left out by name', async (t) => {
+  const errorOf = async (body: object) => (await respond(app, { input: 'x', store: false, ...body })).body;
+  const tools = [f('a__b'), { type: 'namespace', name: 'a', tools: [f('b')] }];
+  t.match(await errorOf({ tools }), { error: { param: 'tools[1].tools[0].name', code: 'invalid_value' } });
+  t.match(await errorOf({ tools: Array.from({ length: 200 }, (_, i) => f(`f${i}`)) }), { error: { param: 'tools' } });
+  t.match(await errorOf({ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }), {
+    error: { param: 'tool_choice.type' },
+  });
+  const result = { type: 'custom_tool_call_output', call_id: 'never', output: 'x' };
+  t.match(await errorOf({ input: [user('x'), result] }), { error: { type: 'invalid_request_error', param: 'input[1]' } });
+  const call = { type: 'custom_tool_call', call_id: 'a', name: 'apply_patch', input: 'x' };
+  t.match(await errorOf({ input: [user('x'), call] }), { error: { type: 'invalid_request_error', param: 'input[1]' } });
+});
