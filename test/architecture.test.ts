@@ -154,6 +154,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'testing', 'answer', 'request'],
   'plugins/transport-conversations': ['', 'routes', 'items'],
+  'plugins/transport-messages': ['', 'answer', 'request', 'errors'],
   'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],
 };
 
@@ -211,6 +212,17 @@ t.test('the HTTP transport does not know the protocol of its routes', async (t) 
   );
 });
 
+t.test('code for the Messages API does not use the OpenAI dialect', async (t) => {
+  t.strictSame(
+    broken(
+      ({ from, written }) =>
+        /^plugins\/(transport-messages|turn-routes)\//.test(from) &&
+        /openai-protocol|chat-completions|open-responses/.test(written),
+    ),
+    [],
+  );
+});
+
 t.test('no other code constructs a class of the graph that a plugin lists in its index', async (t) => {
   const texts = sources.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
   const graphs = texts.flatMap(({ file, text }) => {
@@ -227,7 +239,14 @@ t.test('no other code constructs a class of the graph that a plugin lists in its
 });
 
 /** Packages that are not plugins. */
-const LIBRARIES = ['kernel', 'plugins/cli', 'plugins/testing', 'plugins/openai-protocol', 'plugins/open-responses'];
+const LIBRARIES = [
+  'kernel',
+  'plugins/cli',
+  'plugins/testing',
+  'plugins/openai-protocol',
+  'plugins/open-responses',
+  'plugins/turn-routes',
+];
 
 t.test('every plugin has the same files', async (t) => {
   for (const dir of packages.filter((one) => !LIBRARIES.includes(one))) {

@@ -42,6 +42,7 @@ const server = await startServer(`
     websocket: {}
     conversations: {}
     playground: {}
+    messages: {}
   auth: { bearer: { tokens: [{ name: test, project: default, token: "${TOKEN}" }] } }
   models: { demo: {} }
   agents: { assistant: { model: demo } }
@@ -53,6 +54,10 @@ t.teardown(() => server.stop());
 const REQUESTS: Readonly<Record<string, object>> = {
   'POST /v1/chat/completions': { body: { model: 'assistant', messages: [{ role: 'user', content: 'Hello' }] } },
   'POST /v1/responses': { body: { model: 'assistant', input: 'Hello' } },
+  'POST /v1/messages': { body: { model: 'assistant', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] } },
+  'POST /v1/messages/count_tokens': { body: { model: 'assistant', messages: [{ role: 'user', content: 'Hello' }] } },
+  'HEAD /': {},
+  'HEAD /api/hello': {},
   'GET /v1/models': {},
   'GET /health': {},
   'GET /healthz': {},

@@ -168,6 +168,7 @@ await t.test('imports only the plugins that the file uses', async (t) => {
     '@plugboard/store-memory',
     '@plugboard/transport-chat-completions',
     '@plugboard/transport-http',
+    '@plugboard/turn-routes',
   ]);
   t.notMatch(urls, /@modelcontextprotocol|\/ws\/|\/jose\//, 'and not the libraries of the others');
 });

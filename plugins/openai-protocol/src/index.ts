@@ -1,4 +1,4 @@
-export * from './body/ignored-params.js';
+export * from '@plugboard/turn-routes';
 export * from './body/present-fields.js';
 export * from './body/request-fields.js';
 export * from './body/request-metadata.js';
@@ -13,9 +13,7 @@ export * from './pages/list-query.js';
 export * from './pages/page.js';
 export * from './turn/busy-mode.js';
 export * from './turn/conversation-key.js';
-export * from './turn/headers.js';
 export * from './turn/idempotency-key.js';
 export * from './turn/repeated-request.js';
 export * from './turn/resolve-agent.js';
 export * from './turn/session-key.js';
-export * from './turn/turn-log-fields.js';

@@ -3,7 +3,7 @@ import t from 'tap';
 import { formatError } from '../src/index.js';
 
 t.test('an HttpError is formatted with the error type of its status', async (t) => {
-  const type = (status: number, code?: string) => formatError(new HttpError(status, 'm', { code })).error;
+  const type = (status: number, code?: string) => formatError(new HttpError(status, 'm', { code })).body.error;
   t.same(type(404), { message: 'm', type: 'invalid_request_error', param: null, code: null });
   t.same(type(401, 'unauthorized'), {
     message: 'm',

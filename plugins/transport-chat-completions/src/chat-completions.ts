@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Clock, Extensions, IdSource } from '@plugboard/kernel';
 import type { AgentRuntime, Failure, SessionRequest, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import {
@@ -9,15 +8,17 @@ import {
   joinFingerprint,
   parseBusyMode,
   parseIdempotencyKey,
+  peek,
   requestFingerprint,
   resolveAgent,
+  sessionHash,
   TurnLogFields,
+  TurnStream,
   turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { ChunkStream, ChunkWriter, isVisible } from './answer/chunks.js';
+import { ChunkWriter, isVisible } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
-import { peek } from './answer/peek.js';
 import { Recorder } from './answer/recorded-answer.js';
 import { type AnswerForm, replayAnswer } from './answer/replay.js';
 import { requireStreamEncoder, type StreamEncoder } from './answer/stream-encoder.js';
@@ -91,7 +92,7 @@ export class ChatCompletions implements HttpRoute {
       assertText(conversation, target.connection, from);
     }
     const session = named && (await this.#sessionOf(named, target, request));
-    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashKey(session.key) });
+    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && sessionHash(session.key) });
 
     const turn: TurnRequest = {
       target,
@@ -183,7 +184,7 @@ export class ChatCompletions implements HttpRoute {
     return {
       status: 200,
       headers: { ...encoder.headers, ...headers, ...connectionHeader(peeked.connection) },
-      body: new ChunkStream(peeked.events, writer, hasContent, () => request.note(logFields.fields())),
+      body: new TurnStream(peeked.events, writer, hasContent, () => request.note(logFields.fields())),
       keepAlive: {
         every: encoder.keepAliveEvery,
         get text() {
@@ -201,9 +202,4 @@ export class ChatCompletions implements HttpRoute {
       fingerprint: `fp_${target.fingerprint}`,
     };
   }
-}
-
-/** A hash of a session key for the log: identifies the conversation without revealing the key. */
-function hashKey(key: string): string {
-  return hash('sha256', key).slice(0, 16);
 }

@@ -22,7 +22,7 @@ import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 
 export { parseJsonObject } from './body/request-bodies.js';
-export type { ErrorFormatter } from './errors/error-format.js';
+export type { ErrorFormatter, ErrorReply } from './errors/error-format.js';
 export * from './errors/http-error.js';
 export * from './routing/middleware.js';
 export * from './routing/routes.js';

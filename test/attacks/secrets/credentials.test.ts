@@ -42,7 +42,7 @@ t.test('the server has routes with and without authentication', async (t) => {
 for (const call of routes) {
   const isPublic = !requiresToken(call);
 
-  t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer`, async (t) => {
+  t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer, or in the header of the route`, async (t) => {
     const anonymous = await sendRaw(server, call);
     t.equal(decisionOf(anonymous), isPublic ? 'let in' : 'unknown');
     const allowed = await sendRaw(server, call, [bearer(TOKEN)]);
@@ -52,7 +52,8 @@ for (const call of routes) {
     }
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers, query = '' } = carrying(TOKEN);
-      t.same(await sendRaw(server, { ...call, path: call.path + query }, headers), anonymous, way);
+      const expected = way === call.tokenHeader ? allowed : anonymous;
+      t.same(await sendRaw(server, { ...call, path: call.path + query }, headers), expected, way);
     }
   });
 
@@ -65,6 +66,11 @@ for (const call of routes) {
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers = [], query = '' } = carrying(TOKEN);
       if (headers.some(([name]) => name === 'authorization')) continue;
+      if (way === call.tokenHeader) {
+        const anonymous = await sendRaw(server, call);
+        t.same(await sendRaw(server, call, [bearer(weak), ...headers]), anonymous, 'two tokens that differ are refused');
+        continue;
+      }
       const asked = { ...call, path: call.path + query };
       t.same(await sendRaw(server, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
       t.same(await sendRaw(server, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);

@@ -9,6 +9,8 @@ export interface Call {
   readonly path: string;
   readonly access: Access;
   readonly takesJson: boolean;
+  /** A header that may hold the token in place of `Authorization`. */
+  readonly tokenHeader: string | undefined;
 }
 
 /** Whether a route asks for a token. Probes and the files of a page do not. */
@@ -29,12 +31,13 @@ const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
  */
 export function everyRoute(server: TestServer, id = UNKNOWN_ID): readonly Call[] {
   const routes = server.started.server.extensions(HttpRoutes).all();
-  return routes.map(({ value: { method, path, access, body } }) => ({
+  return routes.map(({ value: { method, path, access, body, tokenHeader, when } }) => ({
     route: `${method} ${path}`,
     method,
     path: path.replaceAll(/[{}]/g, '').replaceAll(/[:*]\w+/g, id),
     access,
     takesJson: body === 'json',
+    tokenHeader: when === undefined ? tokenHeader : undefined, // the requests here meet no condition
   }));
 }
 

@@ -31,8 +31,9 @@ export function sendRaw(
   ];
   return new Promise((resolve, reject) => {
     const asked = request(server.url + path, { method, headers: all.flat() }, async (response) => {
-      const { 'x-request-id': _, date, ...rest } = response.headers;
-      resolve({ status: response.statusCode ?? 0, headers: rest, text: await text(response) });
+      const { 'x-request-id': id = '', 'request-id': _, date, ...rest } = response.headers;
+      const body = (await text(response)).replaceAll(String(id), 'req_0');
+      resolve({ status: response.statusCode ?? 0, headers: rest, text: body });
     });
     asked.on('error', reject);
     asked.end(takesJson ? body : undefined);

@@ -1,13 +1,13 @@
-import type { HttpError } from '@plugboard/transport-http';
+import type { ErrorReply, HttpError } from '@plugboard/transport-http';
 import type { ErrorBody } from './errors.js';
 
 /**
  * Formats an `HttpError` of transport-http as the protocol's error object: the `formatError` of
  * routes that speak the protocol.
  */
-export function formatError({ status, code, message }: HttpError): ErrorBody {
-  if (code === 'insufficient_scope') return { error: { message, type: 'svc_error' } };
-  return { error: { message, type: typeOf(status), param: null, code: protocolCode(code) ?? null } };
+export function formatError({ status, code, message }: HttpError): ErrorReply & { readonly body: ErrorBody } {
+  if (code === 'insufficient_scope') return { body: { error: { message, type: 'svc_error' } } };
+  return { body: { error: { message, type: typeOf(status), param: null, code: protocolCode(code) ?? null } } };
 }
 
 /** The protocol's code for a code of transport-http. */

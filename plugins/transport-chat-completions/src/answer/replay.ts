@@ -5,10 +5,11 @@ import {
   ProtocolError,
   REPLAYED_HEADER,
   TurnLogFields,
+  TurnStream,
   turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';
-import { ChunkStream, ChunkWriter } from './chunks.js';
+import { ChunkWriter } from './chunks.js';
 import { completionOf } from './completion.js';
 import { eventsOf, recordedAnswer } from './recorded-answer.js';
 import type { StreamEncoder } from './stream-encoder.js';
@@ -46,6 +47,6 @@ function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): H
   return {
     status: 200,
     headers: { ...encoder.headers, ...sent },
-    body: new ChunkStream(eventsOf(answer), writer, true, () => {}),
+    body: new TurnStream(eventsOf(answer), writer, true, () => {}),
   };
 }

@@ -1,11 +1,8 @@
-import { isUtf8 } from 'node:buffer';
 import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
-import { headerLines, invalidValue, type NamedConversation, parseSessionKey } from '@plugboard/openai-protocol';
+import { invalidValue, type NamedConversation, parseSessionKey, sessionHeaderOf } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from '../config.js';
 import type { CompletionRequest } from './request.js';
-
-const HEADER = 'x-session-id';
 
 export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
 
@@ -32,7 +29,9 @@ export function parseSession(
   sources: readonly KeySource[],
 ): NamedSession | undefined {
   const fromBody = sources.includes('session_id') ? parseSessionKey(body.session_id, 'session_id') : undefined;
-  const fromHeader = sources.includes('header') ? parseSessionKey(headerValue(request), 'X-Session-Id') : undefined;
+  const fromHeader = sources.includes('header')
+    ? parseSessionKey(sessionHeaderOf(request, invalidValue), 'X-Session-Id')
+    : undefined;
   const user = sources.includes('user') ? parseSessionKey(body.user, 'user') : undefined;
   const session = fromBody ?? fromHeader;
   if (session?.startsWith(CONVERSATION_PREFIX)) {
@@ -45,15 +44,4 @@ export function parseSession(
 /** The sources that may name the session: without `user` if a conversation id names it. */
 export function effectiveSources(session: NamedSession | undefined, sources: readonly KeySource[]): readonly KeySource[] {
   return session && 'conversation' in session ? sources.filter((source) => source !== 'user') : sources;
-}
-
-/** Decodes the header as UTF-8. Node decodes headers as Latin-1. */
-function headerValue(request: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
-  if (request.headers[HEADER] === undefined) return undefined;
-  const [value, ...others] = headerLines(request, HEADER);
-  if (value === undefined) return undefined;
-  if (others.length > 0) throw invalidValue('X-Session-Id', 'the header was sent more than once');
-  const bytes = Buffer.from(value, 'latin1');
-  if (!isUtf8(bytes)) throw invalidValue('X-Session-Id', 'it is not valid UTF-8');
-  return bytes.toString('utf8');
 }

@@ -141,7 +141,8 @@ export class HttpApplication {
     const unpin = this.#pin(); // a reload lets a request end in the plugin that it began in
     ctx.exchange = exchange;
     try {
-      exchange.match = this.#table.find(exchange.method, exchange.path);
+      exchange.match = this.#table.find(exchange.method, exchange.path, exchange);
+      exchange.route = exchange.match?.route ?? this.#table.routeAt(exchange.path, exchange);
       if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
       const preflight = this.#gate.pass(exchange);
       if (preflight) {

@@ -6,7 +6,7 @@ import { ownerOf } from '../limits/caller.js';
 import { type MemoryLimits, MemoryReservation } from '../limits/memory-limits.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
-import type { HttpReply } from '../routing/routes.js';
+import type { HttpReply, HttpRoute } from '../routing/routes.js';
 import type { AcceptedUpgrade } from '../routing/upgrades.js';
 import type { ActiveMember } from './active-set.js';
 
@@ -53,6 +53,8 @@ export class Exchange implements ActiveMember {
   /** Among the exchanges in progress. */
   index = -1;
   match: RouteMatch | undefined;
+  /** The route of the path: that of `match`, or one for another method. */
+  route: HttpRoute | undefined;
   principal: Principal | undefined;
   /** What the route replied. */
   reply: HttpReply | undefined;

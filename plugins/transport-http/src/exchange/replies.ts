@@ -141,9 +141,10 @@ export class Replies {
   #setError(exchange: Exchange, error: HttpError): void {
     const { ctx, reply } = exchange;
     for (const name of [...BODY_HEADERS, ...Object.keys(reply?.headers ?? {})]) ctx.remove(name);
-    exchange.reply = error;
-    setHead(ctx, error);
-    setBody(ctx, this.#errors.format(error, exchange.match?.route), JSON_TYPE);
+    const formatted = this.#errors.format(error, exchange.requestId, exchange.route);
+    exchange.reply = formatted;
+    setHead(ctx, formatted);
+    setBody(ctx, JSON.stringify(formatted.body), JSON_TYPE);
     exchange.errorCode = error.code;
   }
 

@@ -154,7 +154,7 @@ interface Bearer {
 }
 
 /** Returns the bearer token. Node hides a second Authorization header; the raw headers show it. */
-function bearerOf({ req: { rawHeaders, headers }, isUpgrade, match }: Exchange): Bearer {
+function bearerOf({ req: { rawHeaders, headers }, isUpgrade, match, route }: Exchange): Bearer {
   const prefix = isUpgrade ? match?.upgrade?.tokenProtocol : undefined;
   const fromProtocol = prefix === undefined ? undefined : tokenIn(headers['sec-websocket-protocol'], prefix);
   let header: string | undefined;
@@ -166,6 +166,8 @@ function bearerOf({ req: { rawHeaders, headers }, isUpgrade, match }: Exchange):
   if (fromProtocol !== undefined) {
     return header === undefined ? { bearer: fromProtocol } : { refused: 'two credentials', isFinal: true };
   }
+  const tokens = route?.tokenHeader === undefined ? [] : valuesOf(rawHeaders, route.tokenHeader);
+  if (tokens.length > 0) return oneToken(tokens, header);
   if (header === undefined) return { refused: 'no Authorization header' };
   if (header.length > MAX_CREDENTIAL_BYTES) return { refused: 'the credential is too long', isFinal: true };
   const [scheme = '', ...values] = header.split(' ').filter((word) => word !== '');
@@ -179,4 +181,21 @@ function bearerOf({ req: { rawHeaders, headers }, isUpgrade, match }: Exchange):
 function tokenIn(protocols: string | undefined, prefix: string): string | undefined {
   const offered = protocols?.split(',').map((protocol) => protocol.trim()) ?? [];
   return offered.find((protocol) => protocol.startsWith(prefix))?.slice(prefix.length);
+}
+
+/** All values of a header. @param name lower case. */
+function valuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+}
+
+/**
+ * The token in a header of its own. Clients that know two ways to send it may send the same one
+ * twice; which of two should count is not for the server to guess.
+ */
+function oneToken([token = '', ...others]: readonly string[], authorization: string | undefined): Bearer {
+  const isSame = authorization === undefined || /^bearer +(\S+) *$/i.exec(authorization)?.[1] === token;
+  if (others.length > 0 || !isSame) return { refused: 'two credentials', isFinal: true };
+  if (token.length > MAX_CREDENTIAL_BYTES) return { refused: 'the credential is too long', isFinal: true };
+  if (!/^\S+$/.test(token)) return { refused: 'a malformed credential', isFinal: true };
+  return { bearer: token };
 }

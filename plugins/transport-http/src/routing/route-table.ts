@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Router } from '@koa/router';
 import type { Contribution } from '@plugboard/kernel';
 import { upgradeRequired } from '../errors/refusals.js';
@@ -14,11 +15,23 @@ export interface RouteMatch {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** What decides between routes of one path. `query` is without the question mark. */
+type RoutedRequest = { readonly req: Pick<IncomingMessage, 'headers'>; readonly query: string };
+
 const NO_PARAMS = Object.freeze({});
+
+/** Whether a route serves only some requests for its path: such routes are tried first. */
+function isNarrow({ value: { when, method } }: { readonly value: HttpRoute }): boolean {
+  return when !== undefined || method === 'HEAD';
+}
+
+function isServed(route: HttpRoute, { req: { headers }, query }: RoutedRequest): boolean {
+  return route.when?.({ headers, query: new URLSearchParams(query) }) ?? true;
+}
 
 /**
  * Finds the route of a request. Paths are matched as sent; the first matching route in file order
- * wins.
+ * wins, but those with a condition or for HEAD alone come before the others.
  */
 export class RouteTable {
   readonly #router = new Router({ sensitive: true });
@@ -26,7 +39,7 @@ export class RouteTable {
   readonly #schemas = new Map<HttpRoute, BodySchema>();
   readonly #upgrades = new Map<string, HttpUpgrade>();
   /** Matches of paths without parameters, by method and path. */
-  readonly #fixed = new Map<string, RouteMatch>();
+  readonly #fixed = new Map<string, readonly RouteMatch[]>();
 
   /**
    * @throws Error if two entries contribute the same route, or if the schema of a route is invalid.
@@ -34,37 +47,47 @@ export class RouteTable {
   constructor(routes: readonly Contribution<HttpRoute>[], upgrades: readonly Contribution<HttpUpgrade>[] = []) {
     for (const { value } of upgrades) this.#upgrades.set(value.path, value);
     const owners = new Map<string, string>();
-    for (const { value: route, entry } of [...routes, ...upgrades.map(withoutUpgrade)]) {
+    const all = [...routes, ...upgrades.map(withoutUpgrade)];
+    for (const { value: route, entry } of [...all.filter(isNarrow), ...all.filter((one) => !isNarrow(one))]) {
       const name = `${route.method} ${route.path}`;
-      const owner = owners.get(name);
+      const owner = route.when ? undefined : owners.get(name);
       if (owner) throw new Error(`${owner} and ${entry} both serve ${name}: remove one of them from the configuration`);
-      owners.set(name, entry);
+      if (!route.when) owners.set(name, entry);
       if (route.schema) this.#schemas.set(route, bodySchema(route.schema, `${entry}: the schema of ${name}`));
       this.#routes.set(this.#router.register(route.path, [route.method], noHandler), route);
     }
   }
 
-  find(method: string, path: string): RouteMatch | undefined {
+  find(method: string, path: string, request: RoutedRequest): RouteMatch | undefined {
     const name = `${method} ${path}`;
-    const known = this.#fixed.get(name);
-    if (known) return known;
-    const match = this.#match(method, path);
-    // Only paths of routes: what callers make up must not fill the map.
-    if (match?.route.path === path) this.#fixed.set(name, match);
-    return match;
+    let matches = this.#fixed.get(name);
+    if (!matches) {
+      matches = this.#matches(method, path);
+      // Only paths of routes: what callers make up must not fill the map.
+      if (matches[0]?.route.path === path) this.#fixed.set(name, matches);
+    }
+    const [first] = matches;
+    return first?.route.when ? matches.find(({ route }) => isServed(route, request)) : first;
   }
 
-  #match(method: string, path: string): RouteMatch | undefined {
-    const [layer] = this.#router.match(path, method).pathAndMethod;
-    const route = this.#routes.get(layer);
-    if (!layer || !route) return undefined;
-    const upgrade = this.#upgrades.get(route.path);
-    return {
-      route,
-      schema: this.#schemas.get(route),
-      ...(method === 'GET' && upgrade && { upgrade }),
-      params: layer.paramNames.length === 0 ? NO_PARAMS : layer.params(path, layer.captures(path)),
-    };
+  /** The first route of a path that would serve the request if it had another method. */
+  routeAt(path: string, request: RoutedRequest): HttpRoute | undefined {
+    const routes = this.#router.match(path, '').path.flatMap((layer) => this.#routes.get(layer) ?? []);
+    return routes.find((route) => isServed(route, request));
+  }
+
+  #matches(method: string, path: string): readonly RouteMatch[] {
+    return this.#router.match(path, method).pathAndMethod.flatMap((layer) => {
+      const route = this.#routes.get(layer);
+      if (!route) return [];
+      const upgrade = this.#upgrades.get(route.path);
+      return {
+        route,
+        schema: this.#schemas.get(route),
+        ...(method === 'GET' && upgrade && { upgrade }),
+        params: layer.paramNames.length === 0 ? NO_PARAMS : layer.params(path, layer.captures(path)),
+      };
+    });
   }
 
   /** Whether a WebSocket may be opened on a path. */
@@ -76,7 +99,7 @@ export class RouteTable {
   allowed(path: string): readonly string[] {
     const own = this.#router.match(path, '').path.flatMap((layer) => layer.methods);
     const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => own.includes(method));
-    return methods.length === 0 ? [] : [...methods, 'OPTIONS'];
+    return methods.every((method) => method === 'HEAD') ? [] : [...methods, 'OPTIONS'];
   }
 }
 

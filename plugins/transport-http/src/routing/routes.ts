@@ -13,12 +13,17 @@ import type { ErrorFormatter } from '../errors/error-format.js';
  * 4. Many requests are handled at the same time.
  */
 export interface HttpRoute {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /**
    * A path of @koa/router 15, for example `/v1/models{/*id}`. HEAD is served with GET, OPTIONS with
-   * every route.
+   * every route. A path that is served for HEAD alone is unknown to other methods.
    */
   readonly path: string;
+  /**
+   * Which requests for the path the route serves. The others go to the next route of that path. By
+   * default all.
+   */
+  when?(request: { readonly headers: HttpRequest['headers']; readonly query: URLSearchParams }): boolean;
   /**
    * If the route is a page for people: the label under which the start banner shows its address.
    */
@@ -30,6 +35,11 @@ export interface HttpRoute {
    * browser loads. Under `/v1` all routes require a credential.
    */
   readonly access: Access;
+  /**
+   * A header, in lower case, that may hold the token in place of `Authorization`: for clients of
+   * protocols that send it there. Two tokens that differ are refused.
+   */
+  readonly tokenHeader?: string;
   /**
    * `json`: requires `application/json`, and `request.body` is the parsed object. `bytes`: requires
    * a Content-Type, and `request.body` is a `Uint8Array`. `none`: the body is not read.
@@ -60,6 +70,8 @@ export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes
     path: 'string',
     body: 'string',
     startsWork: 'boolean',
+    'when?': 'function',
+    'tokenHeader?': 'string',
     'schema?': 'object',
     'formatError?': 'function',
     handle: 'function',

@@ -63,7 +63,7 @@ export class ClientErrorHandler {
 
   #answer(error: HttpError, socket: Duplex): void {
     const requestId = this.#exchanges.requestId();
-    socket.end(errorResponse(error, requestId, this.#errors.format(error)));
+    socket.end(errorResponse(this.#errors.format(error, requestId), requestId));
     const linger = this.#clock.after(LINGER, () => socket.destroy());
     socket.once('close', () => linger.cancel());
     this.#accessLog.writeMalformed(requestId, error, addressOf(socket));

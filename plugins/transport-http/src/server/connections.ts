@@ -75,7 +75,8 @@ export class Connections {
   #refuse(socket: Socket): void {
     this.#refused.add(socket);
     const error = tooManyConnections(this.#budget.setting);
-    socket.end(errorResponse(error, this.#exchanges.requestId(), this.#errors.format(error)), () => socket.destroy());
+    const requestId = this.#exchanges.requestId();
+    socket.end(errorResponse(this.#errors.format(error, requestId), requestId), () => socket.destroy());
     const timer = this.#clock.after(REFUSAL_LIMIT, () => socket.destroy());
     socket.once('close', () => timer.cancel());
   }

@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import type { HttpError } from '../errors/http-error.js';
+import type { ErrorReply } from '../errors/error-format.js';
 
 /**
  * An error response to a request that Node could not parse, written directly to the connection. The
  * connection is closed after it.
  */
-export function errorResponse({ status, headers }: HttpError, requestId: string, body: string): string {
+export function errorResponse({ status, headers, body: object }: Required<ErrorReply>, requestId: string): string {
+  const body = JSON.stringify(object);
   const head = {
     'x-request-id': requestId,
     'x-content-type-options': 'nosniff',

@@ -212,8 +212,11 @@ t.test('a route formats its errors without an own body; the first format is for 
   const { url, port } = await serve(t, {
     routes: [
       throwing('/none-of-its-own'),
-      { ...throwing('/own', { body: { own: true } }), formatError: ({ status, code, message }) => ({ status, code, message }) },
-      { ...throwing('/second'), formatError: () => ({ second: true }) },
+      {
+        ...throwing('/own', { body: { own: true } }),
+        formatError: ({ status, code, message }) => ({ body: { status, code, message } }),
+      },
+      { ...throwing('/second'), formatError: () => ({ body: { second: true } }) },
     ],
   });
   t.same(await (await fetch(`${url}/second`)).json(), { second: true });

@@ -80,11 +80,11 @@ t.test('the suites of routes and upgrades find each broken promise of their erro
   const suites = [ofRoute, (change: object) => failing(httpUpgradeCases({ open: () => ({ ...upgrade, ...change }) }))];
   for (const found of suites) {
     const of = (formatError: ErrorFormatter) => found({ formatError });
-    t.same(await of(({ message, code }) => ({ message, code })), []);
-    t.same(await of(({ message, code }) => `${code}: ${message}` as unknown as object), [
+    t.same(await of(({ message, code }) => ({ body: { message, code } })), []);
+    t.same(await of(({ message, code }) => ({ body: `${code}: ${message}` as unknown as object })), [
       'formats every error as an object, with or without a code',
     ]);
-    t.same(await of(({ code }) => ({ code })), ['keeps the message of an error']);
-    t.same(await of(({ message, code, stack }) => ({ message, code, stack })), ['shows no stack of an error']);
+    t.same(await of(({ code }) => ({ body: { code } })), ['keeps the message of an error']);
+    t.same(await of(({ message, code, stack }) => ({ body: { message, code, stack } })), ['shows no stack of an error']);
   }
 });

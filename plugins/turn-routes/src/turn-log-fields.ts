@@ -1,3 +1,4 @@
+import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 
 /** Collects the access log fields of a turn from its events. */
@@ -6,6 +7,16 @@ export class TurnLogFields {
   #toolCalls = 0;
   #finished: TurnFinished | undefined;
   #failure: Failure | undefined;
+
+  /** Collects the fields of a batch. */
+  add(batch: readonly AgentEvent[]): void {
+    for (const event of batch) {
+      if (event.type === 'step') this.step();
+      else if (event.type === 'tool-call') this.toolCall();
+      else if (event.type === 'finished') this.finished(event);
+      else if (event.type === 'failed') this.failed(event.failure);
+    }
+  }
 
   step(): void {
     this.#steps++;

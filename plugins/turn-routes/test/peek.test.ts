@@ -3,7 +3,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { peek } from '../src/answer/peek.js';
+import { peek } from '../src/peek.js';
 
 const started: AgentEvent = { type: 'started', turnId: 't', agent: 'a' };
 const step: AgentEvent = { type: 'step', step: 1, connection: 'fast' };

@@ -1,0 +1,112 @@
+import type { AgentEvent } from '@plugboard/kernel';
+import type { Target, TurnFinished, TurnToolCall, TurnToolResult, Usage } from '@plugboard/kernel/contracts';
+import { parseJson } from '@plugboard/kernel/contracts';
+
+/** A block of the content of an answer. */
+export type AnswerBlock =
+  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: object }
+  | {
+      readonly type: 'mcp_tool_use';
+      readonly id: string;
+      readonly name: string;
+      readonly server_name: string;
+      readonly input: object;
+    }
+  | {
+      readonly type: 'mcp_tool_result';
+      readonly tool_use_id: string;
+      readonly is_error: boolean;
+      readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+    };
+
+/** What an answer shows besides its text and the calls of the client's tools. */
+export interface Visibility {
+  readonly thinking: boolean;
+  /** Of the agent's own tools. */
+  readonly tools: Target['toolVisibility'];
+}
+
+/**
+ * The signature of every thinking block. Clients want one, and send it back; the server drops the
+ * block then. What a connection needs of its own thinking, a session keeps (`Extra`).
+ */
+export const SIGNATURE = Buffer.from('plugboard: not kept').toString('base64');
+
+/** The beginning of an answer. */
+export interface AnswerHead {
+  readonly id: string;
+  /** The name from the request. */
+  readonly model: string;
+}
+
+/** Why an answer ended, in the words of the protocol. */
+export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'refusal';
+
+const STOP_REASONS: Readonly<Record<TurnFinished['reason'], StopReason>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  content_filter: 'refusal',
+};
+
+/** @param refused whether the last step says why the model does not answer. */
+export function stopReasonOf({ reason }: TurnFinished, refused: boolean): StopReason {
+  return refused && reason === 'stop' ? 'refusal' : STOP_REASONS[reason];
+}
+
+/** The usage of all model calls. The protocol counts cached tokens apart. */
+export function usageOf({ promptTokens, completionTokens, cachedTokens }: Usage): object {
+  return {
+    input_tokens: Math.max(0, promptTokens - cachedTokens),
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: completionTokens,
+  };
+}
+
+/** Whether an event makes a part of an answer. */
+export function isVisible(event: AgentEvent, { thinking, tools }: Visibility): boolean {
+  switch (event.type) {
+    case 'text':
+      return (event.json ?? event.text) !== '';
+    case 'reasoning':
+      return thinking && event.text !== '';
+    case 'tool-call-delta':
+      return true;
+    case 'tool-call':
+      return event.tool === undefined || tools !== 'none';
+    case 'tool-result':
+      return tools !== 'none';
+    default:
+      return false;
+  }
+}
+
+/** The block of a call. The visibility `names` hides the arguments of the agent's own tools. */
+export function callBlock({ id, name, arguments: text, tool }: TurnToolCall, { tools }: Visibility): AnswerBlock {
+  if (!tool) return { type: 'tool_use', id, name, input: inputOf(text) };
+  const input = tools === 'full' ? inputOf(text) : {};
+  return { type: 'mcp_tool_use', id, name: tool.name, server_name: tool.entry, input };
+}
+
+/** The block of a result of one of the agent's own tools. */
+export function resultBlock({ id, content, isError }: TurnToolResult, { tools }: Visibility): AnswerBlock {
+  const shown = tools === 'full' ? [{ type: 'text' as const, text: content }] : [];
+  return { type: 'mcp_tool_result', tool_use_id: id, is_error: isError, content: shown };
+}
+
+/**
+ * Arguments must be an object. Anything else that a model writes is wrapped as the protocol does.
+ */
+function inputOf(text: string): object {
+  if (text.trim() === '') return {};
+  try {
+    const value = parseJson(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // not JSON
+  }
+  return { INVALID_JSON: text };
+}

@@ -1,0 +1,140 @@
+import type { AgentEvent } from '@plugboard/kernel';
+import type { AgentEvents, Failure, TurnFinished } from '@plugboard/kernel/contracts';
+import type { TurnLogFields } from '@plugboard/turn-routes';
+import {
+  type AnswerBlock,
+  type AnswerHead,
+  callBlock,
+  isVisible,
+  resultBlock,
+  SIGNATURE,
+  type StopReason,
+  stopReasonOf,
+  usageOf,
+  type Visibility,
+} from './blocks.js';
+
+/** The result of a completed turn. */
+export interface Answer {
+  readonly content: readonly AnswerBlock[];
+  readonly stopReason: StopReason;
+  /** As sent. */
+  readonly usage: object;
+  /** The model connection of the last step. */
+  readonly connection: string | undefined;
+}
+
+/**
+ * Builds the answer of a turn from its events. A step that ends in calls of the agent's own tools
+ * is left out unless they are shown: its text is not the answer.
+ */
+export class AnswerBuilder {
+  readonly #visibility: Visibility;
+  readonly #keepsSteps: boolean;
+  #content: AnswerBlock[] = [];
+  /** The content of the steps that were left out. */
+  #before: AnswerBlock[] = [];
+  #isNewStep = true;
+  #refused = false;
+  #connection: string | undefined;
+  #end: Answer | Failure | undefined;
+
+  /** @param keepsSteps whether every step is a part of the answer, as in a stream. */
+  constructor(visibility: Visibility, keepsSteps = visibility.tools !== 'none') {
+    this.#visibility = visibility;
+    this.#keepsSteps = keepsSteps;
+  }
+
+  /** The answer or the failure; undefined until the turn has ended. */
+  get end(): Answer | Failure | undefined {
+    return this.#end;
+  }
+
+  add(batch: readonly AgentEvent[]): void {
+    for (const event of batch) {
+      if (event.type === 'step') this.#step(event.connection);
+      else if (event.type === 'finished') this.#end = this.#finish(event);
+      else if (event.type === 'failed') this.#end = event.failure;
+      else if (isVisible(event, this.#visibility)) this.#addContent(event);
+    }
+  }
+
+  #step(connection: string): void {
+    this.#connection = connection;
+    this.#isNewStep = true;
+    this.#refused = false;
+    if (this.#keepsSteps) return;
+    if (this.#content.length > 0) this.#before = this.#content;
+    this.#content = [];
+  }
+
+  #addContent(event: AgentEvent): void {
+    switch (event.type) {
+      case 'text':
+        this.#refused ||= event.isRefusal === true;
+        this.#append('text', event.text);
+        break;
+      case 'reasoning':
+        this.#append('thinking', event.text);
+        break;
+      case 'tool-call':
+        this.#content.push(callBlock(event, this.#visibility));
+        break;
+      case 'tool-result':
+        this.#content.push(resultBlock(event, this.#visibility));
+        break;
+    }
+  }
+
+  /** Adds text to the last block, or begins one. */
+  #append(type: 'text' | 'thinking', text: string): void {
+    const last = this.#isNewStep ? undefined : this.#content.at(-1);
+    this.#isNewStep = false;
+    const joins = last?.type === type;
+    if (joins) this.#content.pop();
+    if (type === 'text') this.#content.push({ type, text: (joins && last.type === 'text' ? last.text : '') + text });
+    else {
+      const thinking = (joins && last.type === 'thinking' ? last.thinking : '') + text;
+      this.#content.push({ type, thinking, signature: SIGNATURE });
+    }
+  }
+
+  #finish(event: TurnFinished): Answer {
+    const isEmpty = event.limit !== undefined && this.#content.length === 0;
+    return {
+      content: isEmpty ? this.#before : this.#content,
+      stopReason: stopReasonOf(event, this.#refused),
+      usage: usageOf(event.usage),
+      connection: this.#connection,
+    };
+  }
+}
+
+/** Reads a turn to its end and returns the answer or the failure. */
+export async function readAnswer(
+  events: AgentEvents,
+  visibility: Visibility,
+  logFields: TurnLogFields,
+): Promise<Answer | Failure> {
+  const builder = new AnswerBuilder(visibility);
+  for await (const batch of events) {
+    logFields.add(batch);
+    builder.add(batch);
+    if (builder.end) return builder.end;
+  }
+  throw new Error('the events of a turn ended without a terminal event');
+}
+
+/** The body of an answer that is not streamed. */
+export function messageOf({ id, model }: AnswerHead, { content, stopReason, usage }: Answer): object {
+  return {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content,
+    stop_reason: stopReason,
+    stop_sequence: null,
+    usage: { ...usage, service_tier: 'standard' },
+  };
+}

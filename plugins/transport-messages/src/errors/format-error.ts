@@ -1,0 +1,43 @@
+import type { ErrorReply, HttpError } from '@plugboard/transport-http';
+import { type ErrorType, MessagesError } from './messages-error.js';
+
+/** The header with the id of the request, where clients of the protocol look for it. */
+export function requestIdHeader(requestId: string): Readonly<Record<string, string>> {
+  return { 'request-id': requestId };
+}
+
+/** Formats the error of a route of the protocol (CL-24). */
+export function formatError(error: HttpError, requestId: string): ErrorReply {
+  const type = error instanceof MessagesError ? error.type : typeOf(error.status);
+  return {
+    status: type === 'overloaded_error' ? 529 : error.status,
+    headers: requestIdHeader(requestId),
+    body: errorBody(type, error, requestId),
+  };
+}
+
+/** The error object of the protocol. */
+export function errorBody(type: ErrorType, { message, code }: Pick<HttpError, 'message' | 'code'>, requestId: string): object {
+  const details = code === undefined ? {} : { details: { error_code: code } };
+  return { type: 'error', error: { type, message, ...details }, request_id: requestId };
+}
+
+/** The type of an error of transport-http. */
+function typeOf(status: number): ErrorType {
+  switch (status) {
+    case 401:
+      return 'authentication_error';
+    case 403:
+      return 'permission_error';
+    case 404:
+      return 'not_found_error';
+    case 413:
+      return 'request_too_large';
+    case 429:
+      return 'rate_limit_error';
+    case 503:
+      return 'overloaded_error';
+    default:
+      return status >= 500 ? 'api_error' : 'invalid_request_error';
+  }
+}

@@ -1,0 +1,90 @@
+import type { AgentEvent } from '@plugboard/kernel';
+
+type Batch = readonly AgentEvent[];
+type Text = IteratorResult<string, undefined>;
+
+/** Writes the events of a turn as the frames of a protocol. */
+export interface TurnWriter {
+  /** What every stream begins with. */
+  readonly opening: string;
+  /** The frame for a silent stream, which readers ignore. */
+  readonly comment: string;
+  /** Whether an event has arrived. Until then the turn waits in the queue. */
+  readonly started: boolean;
+  /** Whether the end of the turn was written. Nothing may follow. */
+  readonly ended: boolean;
+  /** Returns the frames of a batch; empty if it has no content. */
+  write(batch: Batch): string;
+}
+
+const END: Text = { value: undefined, done: true };
+
+/**
+ * The body of a stream: one text per batch, empty for a batch without content. Not a generator:
+ * every token passes here.
+ */
+export class TurnStream implements AsyncIterableIterator<string, undefined> {
+  readonly #events: AsyncIterator<Batch>;
+  readonly #writer: TurnWriter;
+  readonly #onEnd: () => void;
+  /** What the next text begins with. */
+  #opening: string;
+  #opensAtOnce: boolean;
+  #isOver = false;
+
+  /**
+   * @param hasContent whether the first events have content: the opening is then sent with them,
+   *   else at once.
+   * @param onEnd called once, at the end or when the stream is abandoned.
+   */
+  constructor(events: AsyncIterable<Batch>, writer: TurnWriter, hasContent: boolean, onEnd: () => void) {
+    this.#events = events[Symbol.asyncIterator]();
+    this.#writer = writer;
+    this.#onEnd = onEnd;
+    this.#opening = writer.opening;
+    this.#opensAtOnce = !hasContent;
+  }
+
+  /** Rejects if the events end without a terminal event. */
+  next(): Promise<Text> {
+    if (this.#opensAtOnce) {
+      this.#opensAtOnce = false;
+      return Promise.resolve(this.#opened(this.#writer.started ? '' : this.#writer.comment));
+    }
+    if (this.#isOver || this.#writer.ended) return this.return();
+    return this.#events.next().then(this.#write);
+  }
+
+  async return(): Promise<Text> {
+    if (this.#isOver) return END;
+    this.#isOver = true;
+    try {
+      await this.#events.return?.();
+    } finally {
+      this.#onEnd();
+    }
+    return END;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  readonly #write = (batch: IteratorResult<Batch>): Text | Promise<Text> => {
+    if (this.#isOver) return END;
+    if (batch.done) return this.#endEarly();
+    const frames = this.#writer.write(batch.value);
+    return frames === '' ? { value: '', done: false } : this.#opened(frames);
+  };
+
+  async #endEarly(): Promise<never> {
+    await this.return();
+    throw new Error('the events of a turn ended without a terminal event');
+  }
+
+  #opened(frames: string): Text {
+    const value = this.#opening + frames;
+    this.#opening = '';
+    return { value, done: false };
+  }
+}
