@@ -23,12 +23,18 @@ export class Victim {
     this.#env = env;
   }
 
-  /** Starts it, and waits until it listens. @returns its address. */
-  async start(): Promise<string> {
+  /** Starts it, without waiting for anything. */
+  launch(): void {
     // Without the test's own NODE_OPTIONS: coverage cannot be collected from a process that is
     // killed.
     const program = new Plugboard(this.#t, ['start'], { cwd: this.#folder, env: { ...this.#env, NODE_OPTIONS: '' } });
     this.#program = program;
+  }
+
+  /** Starts it, and waits until it listens. @returns its address. */
+  async start(): Promise<string> {
+    this.launch();
+    const program = this.#running();
     for (;;) {
       await program.prints('\n');
       const [, address] = /^ {2}address +(\S+)$/m.exec(program.stdout) ?? [];

@@ -44,6 +44,7 @@ for (const name of [
   'distributions.md',
   'writing-a-store.md',
   'writing-an-auth-provider.md',
+  'writing-a-channel.md',
   'tool-interceptors.md',
 ]) {
   t.test(`${name}: every command prints what the page shows`, async (t) => {
@@ -55,7 +56,7 @@ for (const name of [
   });
 }
 
-for (const name of ['writing-a-store.md', 'writing-an-auth-provider.md']) {
+for (const name of ['writing-a-store.md', 'writing-an-auth-provider.md', 'writing-a-channel.md']) {
   t.test(`${name}: the code is that of the tested templates`, async (t) => {
     const blocks = guide(name).in('ts');
     t.ok(blocks.length > 1);

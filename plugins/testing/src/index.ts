@@ -2,11 +2,14 @@
  * The kit for tests of plugins: a context to register in, contract suites, and a scripted model
  * server.
  */
+
+export { systemClock } from '@plugboard/kernel/internal';
 export { CapturedLog, type LogLine } from './base/captured-log.js';
 export { ManualClock } from './base/clock.js';
 export { eventually } from './base/eventually.js';
 export { SequentialIds } from './base/ids.js';
 export { checkOptions } from './context/options.js';
+export { ScriptedRuntime } from './context/scripted-runtime.js';
 export { type TestContext, testContext } from './context/test-context.js';
 export { testToolCall } from './context/tool-call.js';
 export { turnEvents } from './context/turn-events.js';

@@ -14,6 +14,7 @@ const KINDS = {
   store: 'store',
   auth: 'auth',
   transport: 'transport',
+  channel: 'transport',
   interceptor: 'plugin',
   'tool-interceptor': 'plugin',
 } as const;

@@ -12,6 +12,7 @@ import {
   type JsonSchema,
   type Lifecycle,
   type PluginContext,
+  type StateStore,
 } from '@plugboard/kernel';
 import { Budgets } from '@plugboard/kernel/contracts';
 import { OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
@@ -58,6 +59,8 @@ export interface TestContext<C = unknown> extends PluginContext<C> {
   contributions(): readonly { readonly point: string; readonly name: string }[];
   /** Contributes a value as another entry, for the plugin to read. */
   provide<T>(point: ExtensionPoint<T>, value: T, name?: string): void;
+  /** What `ctx.state` is kept in, for `ScriptedRuntime` and for a look at it. */
+  readonly stateStore: StateStore;
   /** The log so far. */
   readonly logs: readonly LogLine[];
 }
@@ -142,6 +145,7 @@ export function testContext<S extends JsonSchema>(
     },
     contributions,
     provide: (point, value, name = 'other') => registry.contribute(point, { name, value, entry: `test.${name}`, shared: {} }),
+    stateStore: state,
     logs: log.lines,
   };
 }

@@ -1,0 +1,16 @@
+import type { Infer, JsonSchema } from '@plugboard/kernel';
+
+/** The options of an entry. They are validated before `register` is called. */
+export const configSchema = {
+  type: 'object',
+  properties: {
+    url: { type: 'string', format: 'url', description: 'Address of the platform.' },
+    token: { type: 'string', minLength: 1, secret: true, description: 'Sent as `Authorization: Bearer …`.' },
+    agent: { type: 'string', minLength: 1, description: 'Agent that answers.' },
+  },
+  required: ['url', 'token', 'agent'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+/** The options as `ctx.config` contains them, with defaults. */
+export type StarterConfig = Infer<typeof configSchema>;

@@ -1,0 +1,155 @@
+import { AgentRuntimes, type Extensions, type Message, type PluginContext, type Principal } from '@plugboard/kernel';
+import { type AgentRuntime, DEFAULT_PROJECT, type FailureCode, type TurnEvents, textOf } from '@plugboard/kernel/contracts';
+import type { StarterConfig } from './config.ts';
+import { type Incoming, Platform, type Reply } from './platform.ts';
+
+/** Milliseconds. */
+const RETRY_AFTER = 5_000;
+/** The longest text that the platform takes, in characters. */
+const MAX_TEXT = 4_000;
+
+/** How far the channel has come. One value in `ctx.state`, so that all of it changes together. */
+interface Progress {
+  /** The last message that was answered. */
+  readonly offset: number;
+  /** The answer to it, until the platform has taken it. */
+  readonly reply?: Reply;
+}
+
+/**
+ * Answers the messages of a platform, one after the other.
+ *
+ * 1. The turn of a message is committed in one transaction with the offset and the reply. So a
+ *    message is answered exactly once, also if the process is killed.
+ * 2. The reply is sent until the platform takes it. After a crash it may be sent again; its id
+ *    tells the platform that it has it.
+ * 3. A turn that a stop cuts short leaves no trace, and the message is answered after the next
+ *    start.
+ */
+export class StarterChannel {
+  readonly #ctx: PluginContext<StarterConfig>;
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #state: PluginContext['state'];
+  readonly #platform: Platform;
+  readonly #stopping = new AbortController();
+  /** Aborted when the entry, or the server, stops: from then on no message is taken. */
+  readonly #signal: AbortSignal;
+  #polling: Promise<void> | undefined;
+  #turn: TurnEvents | undefined;
+  #wasCut = false;
+
+  /** Created by `register`: it declares what the channel reads, and opens nothing. */
+  constructor(ctx: PluginContext<StarterConfig>) {
+    this.#ctx = ctx;
+    this.#runtimes = ctx.extensions(AgentRuntimes);
+    this.#state = ctx.state;
+    this.#platform = new Platform(ctx.config.url, ctx.config.token);
+    this.#signal = AbortSignal.any([this.#stopping.signal, ctx.host.stopRequested]);
+  }
+
+  start(): void {
+    this.#polling = this.#poll();
+  }
+
+  /** Takes no more messages, and lets a running turn end until `signal` is aborted. */
+  async stop(signal: AbortSignal): Promise<void> {
+    this.#stopping.abort();
+    const cut = () => {
+      this.#wasCut = this.#turn !== undefined;
+      void this.#turn?.cancel();
+    };
+    if (signal.aborted) cut();
+    signal.addEventListener('abort', cut, { once: true });
+    await this.#polling;
+    signal.removeEventListener('abort', cut);
+    if (this.#wasCut) throw new Error('1 answer was cut; the message is answered after the next start');
+  }
+
+  /** Never rejects: an error that nobody catches would stop the whole server. */
+  async #poll(): Promise<void> {
+    const signal = this.#signal;
+    while (!signal.aborted) {
+      try {
+        await this.#step(signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        this.#ctx.log.warn({ err }, `the channel failed; it tries again in ${RETRY_AFTER / 1000} s`);
+        await this.#pause(signal);
+      }
+    }
+  }
+
+  /** Sends the reply that waits, or answers the next message. */
+  async #step(signal: AbortSignal): Promise<void> {
+    const { offset, reply } = ((await this.#state.get('progress')) ?? { offset: 0 }) as Progress;
+    if (reply) {
+      await this.#platform.send(reply);
+      await this.#state.put('progress', { offset });
+      return;
+    }
+    const message = await this.#platform.next(offset, signal);
+    if (message && !signal.aborted) await this.#answer(message);
+  }
+
+  async #answer(message: Incoming): Promise<void> {
+    const { ids, config, name } = this.#ctx;
+    const progress = (text: string): Progress => ({
+      offset: message.id,
+      reply: { id: message.id, chat: message.chat, text: text.slice(0, MAX_TEXT) },
+    });
+    const runtime = this.#runtimes.one();
+    const principal = this.#principal(message);
+    const resolved = runtime.resolve(config.agent, principal);
+    if (resolved.kind !== 'target') throw new Error(`the agent "${config.agent}" is ${resolved.kind}`);
+    this.#turn = runtime.run({
+      target: resolved.target,
+      principal,
+      messages: [{ role: 'user', content: message.text }],
+      session: { key: `${name}:${message.chat}` },
+      commitState: (answer) => this.#state.changes({ progress: progress(lastText(answer)) }),
+      clientTools: [],
+      params: {},
+      incremental: false,
+      requestId: `req_${ids.base62(20)}`,
+      metadata: {},
+      signal: new AbortController().signal,
+    });
+    try {
+      const failed = await failureOf(this.#turn);
+      if (failed === undefined || this.#signal.aborted) return;
+      await this.#state.put('progress', progress('Something went wrong. Please try again.'));
+    } finally {
+      this.#turn = undefined;
+    }
+  }
+
+  /** The sender is the caller: tools see it, and limits count it. */
+  #principal({ sender }: Incoming): Principal {
+    const { entry } = this.#ctx;
+    return { project: DEFAULT_PROJECT, token: entry, tokenId: `${entry}:${sender}`, scopes: ['chat'] };
+  }
+
+  #pause(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#ctx.clock.after(RETRY_AFTER, resolve);
+      const end = () => {
+        timer.cancel();
+        resolve();
+      };
+      signal.addEventListener('abort', end, { once: true });
+    });
+  }
+}
+
+/** Waits for the end of a turn. @returns why it failed, or undefined. */
+async function failureOf(turn: TurnEvents): Promise<FailureCode | undefined> {
+  for await (const batch of turn) {
+    for (const event of batch) if (event.type === 'failed') return event.failure.code;
+  }
+  return undefined;
+}
+
+/** The text after the last tool call. */
+function lastText(answer: readonly Message[]): string {
+  return textOf(answer.at(-1)?.content ?? '');
+}
