@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { ServerProcess } from './server-process.js';
 
 /** What an innocent caller measured. */
@@ -15,6 +16,8 @@ interface NeighbourOptions {
   readonly token?: string;
   readonly model?: string;
   readonly connections?: number;
+  /** Milliseconds between two turns. */
+  readonly pause?: number;
   /** Whether its answers are streams. Each must arrive to its end. */
   readonly streams?: boolean;
 }
@@ -27,14 +30,17 @@ export class Neighbour {
   readonly #server: ServerProcess;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #end: string;
+  readonly #pause: number;
   readonly #times: number[] = [];
   readonly #failures: Record<string, number> = {};
   readonly #began = performance.now();
   readonly #loops: Promise<void>[];
   #stopped = false;
 
-  constructor(server: ServerProcess, { token, model = 'assistant', connections = 2, streams = false }: NeighbourOptions = {}) {
+  constructor(server: ServerProcess, options: NeighbourOptions = {}) {
+    const { token, model = 'assistant', connections = 2, streams = false, pause = 0 } = options;
     this.#server = server;
+    this.#pause = pause;
     this.#headers = {
       'content-type': 'application/json',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -68,6 +74,7 @@ export class Neighbour {
       } catch {
         this.#fail('connection');
       }
+      if (this.#pause > 0) await wait(this.#pause);
     }
   }
 

@@ -69,5 +69,8 @@ t.test('R-084 if the messages exceed the model’s window, the newest are summar
   t.match(lines.at(-1), /"99 /);
   t.ok(lines.length > 20 && lines.length < 90, `${lines.length} lines`);
   t.ok(messages.reduce((sum, message) => sum + tokensOf(message), 0) <= 1550);
-  t.throws(() => linesOf([user('x'.repeat(10_000))], 2000), /do not fit into the context window/);
+  t.throws(() => linesOf([user('x'.repeat(10_000))], 2000), {
+    code: 'context_length_exceeded',
+    message: /do not fit into the context window/,
+  });
 });

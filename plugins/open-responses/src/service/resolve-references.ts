@@ -1,5 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
-import { invalidRequest, truncate } from '@plugboard/openai-protocol';
+import { invalidRequest, requireString, truncate } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
 import { responseOfItem, type StoredResponses } from './stored-responses.js';
 
@@ -30,9 +30,11 @@ export async function resolveReferences(
       resolved.push(item);
       continue;
     }
-    const response = typeof item.id === 'string' ? responseOfItem(item.id) : undefined;
-    const found = response && (await outputOf(response)).find(({ id }) => id === item.id);
-    if (!found) throw invalidRequest(`Item with id '${truncate(String(item.id))}' not found.`, { param: `input[${index}].id` });
+    const param = `input[${index}].id`;
+    const name = requireString(item.id, param);
+    const response = responseOfItem(name);
+    const found = response && (await outputOf(response)).find(({ id }) => id === name);
+    if (!found) throw invalidRequest(`Item with id '${truncate(name)}' not found.`, { param });
     resolved.push(found);
   }
   return resolved;

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { type ContentPart, textOf } from '@plugboard/kernel/contracts';
+import { type ContentPart, TurnError, textOf } from '@plugboard/kernel/contracts';
 import { estimateTokens } from '../message-size.js';
 import type { DueSummary } from './due-summary.js';
 
@@ -14,13 +14,15 @@ const MAX_DATA = 4000;
  */
 const SHARE = 0.75;
 
+const DO_NOT_FIT = 'The messages to summarize do not fit into the context window of the model.';
+
 /**
  * Builds the request for a summary. The conversation is data in it, one JSON object per line. So it
  * may contain tool calls without declared tools, which many servers refuse in messages, and no
  * message can pose as another role.
  *
  * @param contextWindow in tokens. The oldest messages of a longer conversation are left out.
- * @throws if not even the newest message fits.
+ * @throws TurnError if not even the newest message fits.
  */
 export function summaryRequest(
   history: readonly Message[],
@@ -41,7 +43,7 @@ export function summaryRequest(
     if (used > budget) break;
     lines.push(line);
   }
-  if (lines.length === 0) throw new Error('the messages to summarize do not fit into the context window of the model');
+  if (lines.length === 0) throw new TurnError('context_length_exceeded', DO_NOT_FIT);
   return [
     { role: 'system', content: instruction },
     { role: 'user', content: [head, ...lines.reverse()].join('\n') },
