@@ -1,5 +1,12 @@
 import type { Clock, Extensions, IdSource } from '@plugboard/kernel';
-import type { AgentRuntime, Failure, SessionRequest, Target, TurnRequest } from '@plugboard/kernel/contracts';
+import {
+  type AgentRuntime,
+  type Failure,
+  isBlankKey,
+  type SessionRequest,
+  type Target,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
 import {
   connectionHeader,
   conversationSessionKey,
@@ -36,6 +43,8 @@ import { parseRequest } from './request/validate.js';
 const HEAD_TIMEOUT = 5_000;
 
 interface ChatCompletionsDependencies {
+  /** The key of the entry. */
+  readonly name: string;
   readonly config: ChatCompletionsConfig;
   readonly runtimes: Extensions<AgentRuntime>;
   readonly encoders: Extensions<StreamEncoder>;
@@ -58,13 +67,15 @@ export class ChatCompletions implements HttpRoute {
   readonly startsWork = true;
   readonly formatError = formatError;
 
+  readonly #name: string;
   readonly #config: ChatCompletionsConfig;
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #encoders: Extensions<StreamEncoder>;
   readonly #clock: Clock;
   readonly #ids: IdSource;
 
-  constructor({ config, runtimes, encoders, clock, ids }: ChatCompletionsDependencies) {
+  constructor({ name, config, runtimes, encoders, clock, ids }: ChatCompletionsDependencies) {
+    this.#name = name;
     this.#config = config;
     this.#runtimes = runtimes;
     this.#encoders = encoders;
@@ -104,6 +115,8 @@ export class ChatCompletions implements HttpRoute {
       params,
       incremental: encoder !== undefined,
       requestId: request.requestId,
+      user: isBlankKey(body.user ?? '') ? undefined : body.user,
+      transport: this.#name,
       metadata: body.metadata ?? {},
       signal: request.signal,
     };

@@ -13,6 +13,7 @@ export default definePlugin({
   configSchema,
   register(ctx) {
     const route = new ChatCompletions({
+      name: ctx.name,
       config: ctx.config,
       runtimes: ctx.extensions(AgentRuntimes),
       encoders: ctx.extensions(StreamEncoders),

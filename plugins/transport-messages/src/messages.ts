@@ -37,6 +37,8 @@ const HEAD_TIMEOUT = 5_000;
 
 export interface MessagesDependencies {
   readonly config: MessagesConfig;
+  /** The key of the entry. */
+  readonly name: string;
   readonly runtimes: Extensions<AgentRuntime>;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -67,12 +69,14 @@ export class Messages implements HttpRoute {
   readonly startsWork = true;
   readonly formatError = formatError;
 
+  readonly #name: string;
   readonly #config: MessagesConfig;
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #clock: Clock;
   readonly #ids: IdSource;
 
-  constructor({ config, runtimes, clock, ids }: MessagesDependencies) {
+  constructor({ name, config, runtimes, clock, ids }: MessagesDependencies) {
+    this.#name = name;
     this.#config = config;
     this.#runtimes = runtimes;
     this.#clock = clock;
@@ -111,6 +115,8 @@ export class Messages implements HttpRoute {
       params,
       incremental: head.stream,
       requestId: request.requestId,
+      user: head.user,
+      transport: this.#name,
       metadata: head.user === undefined ? {} : { user_id: head.user },
       signal: request.signal,
     };

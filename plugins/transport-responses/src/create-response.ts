@@ -37,10 +37,13 @@ export class CreateResponse implements HttpRoute {
   readonly body = 'json';
   readonly startsWork = true;
   readonly formatError = formatError;
+  readonly #name: string;
   readonly #services: Extensions<ResponseService>;
   readonly #encoders: Extensions<StreamEncoder>;
 
-  constructor(services: Extensions<ResponseService>, encoders: Extensions<StreamEncoder>) {
+  /** @param name the key of the entry. */
+  constructor(name: string, services: Extensions<ResponseService>, encoders: Extensions<StreamEncoder>) {
+    this.#name = name;
     this.#services = services;
     this.#encoders = encoders;
   }
@@ -79,6 +82,7 @@ export class CreateResponse implements HttpRoute {
     return this.#services.one().plan(body, {
       principal,
       requestId,
+      transport: this.#name,
       busy: parseBusyMode(request),
       fingerprint: joinFingerprint(request),
       incremental: streams,

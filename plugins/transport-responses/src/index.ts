@@ -13,7 +13,7 @@ export default definePlugin({
   needs: ['responses'],
   register(ctx) {
     const services = ctx.extensions(ResponseServices);
-    const { routes } = new ResponseRoutes(services, ctx.extensions(StreamEncoders));
+    const { routes } = new ResponseRoutes(ctx.name, services, ctx.extensions(StreamEncoders));
     for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
   },
 });

@@ -16,15 +16,18 @@ const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** The routes of `/v1/responses`. */
 export class ResponseRoutes {
   readonly routes: readonly HttpRoute[];
+  readonly #name: string;
   readonly #services: Extensions<ResponseService>;
   readonly #encoders: Extensions<StreamEncoder>;
 
-  constructor(services: Extensions<ResponseService>, encoders: Extensions<StreamEncoder>) {
+  /** @param name the key of the entry. */
+  constructor(name: string, services: Extensions<ResponseService>, encoders: Extensions<StreamEncoder>) {
+    this.#name = name;
     this.#services = services;
     this.#encoders = encoders;
     const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
     this.routes = [
-      new CreateResponse(services, encoders),
+      new CreateResponse(name, services, encoders),
       route({ method: 'POST', path: `${COLLECTION}/compact`, access: ['chat'], body: 'json', startsWork: true }, (request) =>
         this.#compact(request),
       ),
@@ -69,7 +72,8 @@ export class ResponseRoutes {
 
   /** Summarizes a conversation. */
   async #compact({ body, principal, requestId, signal }: HttpRequest): Promise<HttpReply> {
-    return { status: 200, body: await this.#service.compact(parseCompaction(body), { principal, requestId, signal }) };
+    const caller = { principal, requestId, transport: this.#name, signal };
+    return { status: 200, body: await this.#service.compact(parseCompaction(body), caller) };
   }
 
   get #service(): ResponseService {

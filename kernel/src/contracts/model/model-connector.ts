@@ -77,6 +77,15 @@ export interface ModelRequest {
    * `tool-call-delta` events. None if absent.
    */
   readonly streamedTools?: readonly string[] | undefined;
+  /** The id of the request that the turn answers, as callers and logs know it. */
+  readonly requestId: string;
+  /**
+   * Identifies the session of the turn without revealing its key: the same for all of its requests.
+   * Undefined without a session.
+   */
+  readonly session: string | undefined;
+  /** The end user, as the caller names it. */
+  readonly user: string | undefined;
   /**
    * Extra headers, for example of a trace. Subscribers of the `plugboard.step` channel may add some
    * before the request is sent.

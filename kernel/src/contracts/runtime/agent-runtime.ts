@@ -163,6 +163,10 @@ export interface TurnRequest {
   readonly wholeHistory?: boolean | undefined;
   readonly incremental: boolean;
   readonly requestId: string;
+  /** The end user, as the request names it, for interceptors and model connections. */
+  readonly user?: string | undefined;
+  /** The key of the transport's entry (`ctx.name`), for interceptors. */
+  readonly transport?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
   /**
    * Aborts when the caller disconnects: the turn loses this reader. If the reason is a `TurnError`,

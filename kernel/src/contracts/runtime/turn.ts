@@ -10,6 +10,10 @@ export interface Turn {
   readonly principal: Principal;
   /** `api:<key>` if the turn belongs to a session. */
   readonly session: string | undefined;
+  /** The end user, as the request names it: the caller's own claim. */
+  readonly user: string | undefined;
+  /** The key of the transport's entry, such as `chat-completions`. Undefined if it names none. */
+  readonly transport: string | undefined;
   /**
    * The agent's prompt. Undefined if it has none, or if the caller sent a system message instead.
    * An interceptor may change it. A system message that it adds to `messages` never replaces it.
@@ -20,6 +24,11 @@ export interface Turn {
    * caller sent one.
    */
   readonly messages: readonly Message[];
+  /**
+   * The agent's own tools, as the model knows them. An interceptor may leave some out or describe
+   * them differently; a name that the agent does not have is dropped.
+   */
+  readonly tools: readonly ToolDeclaration[];
   /** Tools of the request, which the caller runs. */
   readonly clientTools: readonly ToolDeclaration[];
   /** Sampling parameters by their names in the protocol. The agent's own override the caller's. */

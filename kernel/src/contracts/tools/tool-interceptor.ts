@@ -34,8 +34,6 @@ export interface InterceptedCall extends ToolCall {
   readonly effect: NonNullable<Tool['effect']>;
   /** The arguments, which match the tool's `inputSchema`. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** `api:<key>` if the turn belongs to a session. */
-  readonly session: string | undefined;
 }
 
 /**

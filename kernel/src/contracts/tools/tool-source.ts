@@ -116,6 +116,11 @@ export interface ToolCall {
   readonly index: number;
   readonly agent: string;
   readonly principal: Principal;
+  /** `api:<key>` if the turn belongs to a session. */
+  readonly session: string | undefined;
+  readonly requestId: string;
+  /** Metadata of the request. */
+  readonly metadata: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Headers for outgoing requests, for example of a trace. */
   readonly headers: Readonly<Record<string, string>>;

@@ -33,15 +33,19 @@ export interface TurnConversation {
 }
 
 /** Makes the turn that interceptors and the agent loop receive. */
-export function makeTurn({ agent, request, signal, deps }: TurnContext, messages: readonly Message[]): Turn {
+export async function makeTurn({ agent, request, signal, deps }: TurnContext, messages: readonly Message[]): Promise<Turn> {
+  const { declarations } = await deps.toolboxes.of(agent.tools, signal);
   const takesTools = agent.clientTools === 'passthrough';
   return {
     id: `turn_${deps.ids.base62(20)}`,
     agent: agent.name,
     principal: request.principal,
     session: request.session && `api:${request.session.key}`,
+    user: request.user,
+    transport: request.transport,
     system: messages.some(({ role }) => role === 'system') ? undefined : agent.system,
     messages,
+    tools: declarations,
     clientTools: takesTools ? request.clientTools : [],
     params: mergeParams(agent.params, request.params, takesTools),
     incremental: request.incremental,

@@ -41,7 +41,7 @@ export class SessionConversation implements TurnConversation {
     assertNotFull(stored);
     const { system, added } = newMessages(stored.messages, request.messages);
     const budget = await budgetFor(this.#context, [...system, ...added]);
-    const turn = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
+    const turn = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     task.number = stored.turns + 1;
     this.#turn = { id: turn.id, stored, system, added, budget };
     return turn;
@@ -90,6 +90,6 @@ export class SessionConversation implements TurnConversation {
     const { stored, added, budget } = this.#loaded;
     if (!this.#history.maySummarize(stored)) return undefined;
     const due = dueSummary(stored, added, agent.history.policy, budget);
-    return due && summarize(this.#history, stored, due, agent, deps.models, deps.storeCall, signal);
+    return due && summarize(this.#history, stored, due, agent, this.#context.request, deps.models, deps.storeCall, signal);
   }
 }

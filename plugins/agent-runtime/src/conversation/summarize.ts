@@ -1,9 +1,10 @@
-import type { Summary, Usage } from '@plugboard/kernel/contracts';
+import type { Summary, TurnRequest, Usage } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import type { DueSummary } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
 import type { ModelCalls } from '../model/model-calls.js';
+import { requestOrigin } from '../model/request-origin.js';
 import { StepReader } from '../model/step-reader.js';
 import type { StoreCall } from '../store/store-call.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
@@ -28,6 +29,7 @@ export async function summarize(
   stored: LoadedSession,
   due: DueSummary,
   agent: Agent,
+  asked: Pick<TurnRequest, 'requestId' | 'user'>,
   models: ModelCalls,
   storeCall: StoreCall,
   signal: AbortSignal,
@@ -40,7 +42,7 @@ export async function summarize(
   try {
     const messages = summaryRequest(stored.messages, due, agent.contextWindow);
     // Without the agent's parameters: they shape answers (format, length, stop sequences).
-    const request = { messages, tools: [], params: {}, incremental: true, headers };
+    const request = { messages, tools: [], params: {}, incremental: true, ...requestOrigin(asked, history.id), headers };
     const answer = await models.ask(agent.connections, () => request, signal, facts);
     span.set({ connection: answer.connection });
     summary = { messages: due.messages, text: await readSummary(answer, due, read) };

@@ -17,8 +17,6 @@ export interface ToolOutcome {
 
 interface ToolRunOptions {
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
-  /** `api:<key>` if the turn belongs to a session. */
-  readonly session: string | undefined;
   /** Whether the model accepts images. If not, it receives their type and size as text. */
   readonly seesImages: boolean;
   readonly clock: Clock;
@@ -75,12 +73,12 @@ async function attempt(
   known: AgentTool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { interceptors, session, seesImages }: ToolRunOptions,
+  { interceptors, seesImages }: ToolRunOptions,
 ): Promise<ToolOutcome> {
   const { tool, entry, limits, log } = known;
   try {
     if (interceptors.length === 0) return toOutcome(await tool.run(input, call), limits.result, seesImages);
-    const intercepted = { ...call, entry, tool: tool.name, effect: tool.effect ?? 'write', input, session };
+    const intercepted = { ...call, entry, tool: tool.name, effect: tool.effect ?? 'write', input };
     const validate = (changed: InterceptedCall['input']) => {
       const checked = known.check(JSON.stringify(changed));
       return 'fault' in checked ? checked.fault : undefined;

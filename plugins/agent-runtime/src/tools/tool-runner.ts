@@ -145,11 +145,11 @@ export class ToolRunner {
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
     const progress = (message: string, fraction?: number) => emit({ type: 'tool-progress', id: call.id, message, fraction });
-    const { principal } = turn;
-    const context = { id: call.id, turnId: turn.id, index, agent: agent.name, principal, headers, progress };
+    const { id: turnId, principal, session, requestId, metadata } = turn;
+    const caller = { principal, session, requestId, metadata };
+    const context = { id: call.id, turnId, index, agent: agent.name, ...caller, headers, progress };
     return runTool(known, checked.input, context, {
       interceptors,
-      session: turn.session,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,

@@ -188,6 +188,17 @@ export class Toolboxes {
   }
 }
 
+/**
+ * The tools as a turn declares them: those that it leaves out are gone, and their descriptions are
+ * its own.
+ */
+export function toolboxWith(toolbox: Toolbox, declared: readonly ToolDeclaration[]): Toolbox {
+  if (declared === toolbox.declarations) return toolbox;
+  const declarations = declared.filter(({ name }) => toolbox.tools.has(name));
+  const names = new Set(declarations.map(({ name }) => name));
+  return { declarations, tools: new Map([...toolbox.tools].filter(([name]) => names.has(name))) };
+}
+
 const LIST_FAILED = 'the tools of an entry cannot be listed';
 
 /** The tools of a source when the server starts, or what is wrong with them. */

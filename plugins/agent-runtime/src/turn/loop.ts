@@ -4,6 +4,7 @@ import {
   addUsage,
   type ModelToolCall,
   NO_USAGE,
+  type SessionId,
   type ToolDeclaration,
   type Transcript,
   TurnError,
@@ -20,11 +21,12 @@ import { tokensOf } from '../history/message-size.js';
 import type { LoopDependencies } from '../lifecycle/turn-context.js';
 import { modelFailed } from '../model/model-calls.js';
 import { messagesFor } from '../model/model-messages.js';
+import { type RequestOrigin, requestOrigin } from '../model/request-origin.js';
 import { StepReader } from '../model/step-reader.js';
 import { StreamedCalls } from '../model/streamed-calls.js';
 import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
-import type { Toolbox } from '../tools/toolbox.js';
+import { type Toolbox, toolboxWith } from '../tools/toolbox.js';
 
 /**
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
@@ -43,7 +45,7 @@ export async function runLoop(
   write: WriteBatch,
   onToolsStart: () => Promise<void> | undefined,
 ): Promise<void> {
-  const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
+  const toolbox = toolboxWith(await deps.toolboxes.of(agent.tools, turn.signal), turn.tools);
   assertDistinctTools(turn.clientTools, toolbox);
   await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
 
@@ -52,6 +54,7 @@ export async function runLoop(
   const streamedTools = turn.incremental ? turn.clientTools.map(({ name }) => name) : [];
   const guard = new RepeatGuard();
   const interceptors = deps.toolInterceptors.all();
+  const origin = requestOrigin(turn, sessionOf(turn));
   const asker = { request_id: turn.requestId, agent: agent.name };
   let usage = NO_USAGE;
   let toolCalls = 0;
@@ -71,7 +74,7 @@ export async function runLoop(
     let last: readonly AgentEvent[] = [];
     try {
       const request = (connector: ModelConnector, name: string) =>
-        requestFor(connector, name, agent, turn, step, messages, { declarations, streamedTools }, headers);
+        requestFor(connector, name, agent, turn, step, messages, { declarations, streamedTools }, origin, headers);
       const { connection, first, rest } = await deps.models.ask(agent.connections, request, turn.signal, asker);
       span.set({ connection });
       read.connection = connection;
@@ -159,6 +162,7 @@ function requestFor(
   step: number,
   messages: readonly Message[],
   tools: { readonly declarations: readonly ToolDeclaration[]; readonly streamedTools: readonly string[] },
+  origin: RequestOrigin,
   headers: Record<string, string>,
 ): ModelRequest {
   const params: Record<string, unknown> = {};
@@ -170,7 +174,12 @@ function requestFor(
   const { declarations, streamedTools } = tools;
   const fitting = fittingMessages(connector, agent, turn, messages, declarations);
   const own = withOwnExtras(messagesFor(connector, fitting), name);
-  return { messages: own, tools: declarations, params, incremental: turn.incremental, streamedTools, headers };
+  return { messages: own, tools: declarations, params, incremental: turn.incremental, streamedTools, ...origin, headers };
+}
+
+/** The session of a turn: its `session` is the key after `api:`. */
+function sessionOf({ principal, agent, session }: Turn): SessionId | undefined {
+  return session === undefined ? undefined : { project: principal.project, agent, key: session.slice('api:'.length) };
 }
 
 /**

@@ -60,6 +60,7 @@ function conversationWith(server: HostServer, name: string | undefined): Convers
         params: {},
         incremental: true,
         requestId: `chat_${systemIds.hex(32)}`,
+        transport: 'chat',
         metadata: {},
         signal,
       });

@@ -22,7 +22,7 @@ export interface CompactedConversation {
 const MAX_SUMMARY = 64 * 1024;
 
 /** The caller of a summary. */
-export type SummaryCaller = Pick<TurnRequest, 'principal' | 'requestId' | 'signal'>;
+export type SummaryCaller = Pick<TurnRequest, 'principal' | 'requestId' | 'transport' | 'signal'>;
 
 /** Replaces conversations by summaries. */
 export class Compactor {

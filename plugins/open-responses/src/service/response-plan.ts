@@ -13,6 +13,8 @@ import type { StoredResponse } from './stored-responses.js';
 export interface ResponseCaller {
   readonly principal: Principal;
   readonly requestId: string;
+  /** The key of the transport's entry. */
+  readonly transport: string;
   /** The agent of requests that name none. */
   readonly defaultModel?: string | undefined;
   /** What happens if the session is busy; undefined for the agent's own `onBusy`. */

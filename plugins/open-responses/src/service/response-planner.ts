@@ -70,13 +70,14 @@ export class ResponsePlanner {
     const seed = base.kind === 'chain' ? base.history : [];
     const messages = [...system, ...seed, ...added.messages];
     const origins = [...Array<number>(system.length + seed.length).fill(0), ...added.origins];
+    const user = parseSessionKey(request.user, 'user');
     const id = this.newId();
     return {
       request,
       caller,
       base,
       input: listedItems(items, id),
-      user: parseSessionKey(request.user, 'user'),
+      user,
       stored,
       stream: request.stream_id ?? '',
       ignored: [...ignored, ...clientTools.ignored, ...input.ignored],
@@ -103,6 +104,8 @@ export class ResponsePlanner {
         wholeHistory: request.truncation === 'disabled',
         incremental: caller.incremental,
         requestId: caller.requestId,
+        user,
+        transport: caller.transport,
         metadata: request.metadata ?? {},
       },
       showsReasoning: request.reasoning?.summary != null && target.toolVisibility === 'full',

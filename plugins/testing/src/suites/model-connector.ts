@@ -29,7 +29,17 @@ export interface ModelConnectorContractOptions {
 
 /** A minimal request: one user message, no tools, no parameters. @experimental */
 export function modelRequest(prompt: string, overrides: Partial<ModelRequest> = {}): ModelRequest {
-  return { messages: [{ role: 'user', content: prompt }], tools: [], params: {}, incremental: true, headers: {}, ...overrides };
+  return {
+    messages: [{ role: 'user', content: prompt }],
+    tools: [],
+    params: {},
+    incremental: true,
+    requestId: 'req_1',
+    session: undefined,
+    user: undefined,
+    headers: {},
+    ...overrides,
+  };
 }
 
 /**

@@ -25,6 +25,8 @@ interface ConnectionResponsesOptions {
   readonly query: ConnectionQuery;
   /** For log lines. */
   readonly connectionId: string;
+  /** The key of the transport's entry. */
+  readonly transport: string;
   readonly service: ResponseService;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -132,12 +134,13 @@ export class ConnectionResponses {
   }
 
   async #run(request: ResponseRequest, principal: Principal, started: () => void): Promise<void> {
-    const { caller, clock, ids, service, query } = this.#options;
+    const { caller, clock, ids, service, query, transport } = this.#options;
     const begin = clock.monotonic();
     const requestId = `req_${ids.hex(32)}`;
     const planned = await service.plan(request, {
       principal,
       requestId,
+      transport,
       defaultModel: query.model,
       incremental: true,
       resumable: true,

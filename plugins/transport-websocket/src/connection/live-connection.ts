@@ -25,6 +25,8 @@ const CLOSE_GRACE = 1_000;
 interface LiveConnectionDependencies {
   readonly limits: ConnectionLimits;
   readonly service: ResponseService;
+  /** The key of the transport's entry. */
+  readonly transport: string;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Logger;

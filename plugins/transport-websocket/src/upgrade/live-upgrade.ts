@@ -66,6 +66,7 @@ export class LiveUpgrade implements HttpUpgrade {
       const connection = new LiveConnection(ws, socket, request, query, {
         limits: this.#connections.limits,
         service: this.#services.one(),
+        transport: this.#ctx.name,
         clock: this.#ctx.clock,
         ids: this.#ctx.ids,
         log: this.#ctx.log,
