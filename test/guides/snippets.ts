@@ -37,6 +37,7 @@ const VARIABLES = {
   OLLAMA_HOST: '127.0.0.1:11434',
   DESK_TOKEN: 'token',
   OPS_TOKEN: 'token-of-operations',
+  ADA_TOKEN: 'token-of-ada-0001',
 };
 
 /**

@@ -179,6 +179,14 @@ t.test('CL-28 `system` replaces the prompt, and system messages in between stay 
     { role: 'user', content: 'x' },
     { role: 'system', content: 'It is night.' },
   ]);
+  const billing = text('x-anthropic-billing-header: cc_version=2.1.330.f8c; cc_entrypoint=sdk-cli;');
+  const { turn: client, ignored } = await turnOf({ system: [billing, text('Be brief.')] });
+  t.match(
+    client.messages,
+    [{ role: 'system', content: 'Be brief.' }, {}],
+    'what changes each time would spoil the cache of the model server',
+  );
+  t.equal(ignored, 'system.0.x-anthropic-billing-header');
   const { turn: without } = await turnOf({ system: '' });
   t.strictSame(without.messages, [{ role: 'user', content: 'Hi' }]);
 });

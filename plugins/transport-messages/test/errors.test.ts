@@ -14,7 +14,7 @@ const failing = (failure: Partial<Failure>): AgentEvent => ({
 t.test('CL-24 errors have the form, the types and the statuses of the protocol', async (t) => {
   t.strictSame(formatError(new MessagesError(400, 'invalid_request_error', 'x: no', { code: 'y' }), 'req_1'), {
     status: 400,
-    headers: { 'request-id': 'req_1' },
+    headers: { 'request-id': 'req_1', 'x-should-retry': 'false' },
     body: {
       type: 'error',
       error: { type: 'invalid_request_error', message: 'x: no', details: { error_code: 'y' } },
@@ -39,6 +39,12 @@ t.test('CL-24 errors have the form, the types and the statuses of the protocol',
   ]);
 });
 
+t.test('CL-24 clients are told not to repeat what would fail again', async (t) => {
+  const retry = (status: number) => formatError(new HttpError(status, 'm'), 'req_1').headers?.['x-should-retry'];
+  t.strictSame([400, 401, 403, 404, 413].map(retry), Array(5).fill('false'));
+  t.strictSame([408, 409, 429, 500, 503].map(retry), Array(5).fill(undefined));
+});
+
 t.test('CL-24 the failure of a turn has the status of its kind', async (t) => {
   const of = async (failure: Partial<Failure>, headers = {}) => {
     const { status, type, headers: sent } = await refusalOf({}, { batches: [[failing(failure)]] }, headers);
@@ -47,15 +53,15 @@ t.test('CL-24 the failure of a turn has the status of its kind', async (t) => {
   const expected: Partial<Record<FailureCode, readonly unknown[]>> = {
     model_failed: [500, 'api_error', undefined],
     timed_out: [500, 'api_error', undefined],
-    invalid_request: [400, 'invalid_request_error', 'false'],
+    invalid_request: [400, 'invalid_request_error', undefined],
     overloaded: [529, 'overloaded_error', '1'],
     draining: [529, 'overloaded_error', '1'],
     rate_limited: [429, 'rate_limit_error', '1'],
     session_busy: [409, 'invalid_request_error', '1'],
-    turn_interrupted: [400, 'invalid_request_error', 'false'],
-    quota_exceeded: [400, 'invalid_request_error', 'false'],
+    turn_interrupted: [400, 'invalid_request_error', undefined],
+    quota_exceeded: [400, 'invalid_request_error', undefined],
     conversation_not_found: [404, 'not_found_error', undefined],
-    content_filter: [400, 'invalid_request_error', 'false'],
+    content_filter: [400, 'invalid_request_error', undefined],
     forbidden: [403, 'permission_error', undefined],
   };
   for (const [code, told] of Object.entries(expected)) t.strictSame(await of({ code: code as FailureCode }), told, code);

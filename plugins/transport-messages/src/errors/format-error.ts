@@ -11,9 +11,17 @@ export function formatError(error: HttpError, requestId: string): ErrorReply {
   const type = error instanceof MessagesError ? error.type : typeOf(error.status);
   return {
     status: type === 'overloaded_error' ? 529 : error.status,
-    headers: requestIdHeader(requestId),
+    headers: { ...requestIdHeader(requestId), ...(isFinal(error.status) && { 'x-should-retry': 'false' }) },
     body: errorBody(type, error, requestId),
   };
+}
+
+/**
+ * Whether the same request would get the same error. Claude Code repeats a 401 for minutes unless
+ * it is told not to.
+ */
+function isFinal(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 409, 429].includes(status);
 }
 
 /** The error object of the protocol. */

@@ -60,7 +60,7 @@ export function turnFailureError(
 }
 
 function invalid(message: string, code: string): MessagesError {
-  return new MessagesError(400, 'invalid_request_error', message, { code, headers: NO_RETRY });
+  return new MessagesError(400, 'invalid_request_error', message, { code });
 }
 
 /** Until when a client should wait. Of a long wait its user decides, who is told of it. */

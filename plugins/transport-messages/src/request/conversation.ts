@@ -38,9 +38,23 @@ export function conversationOf(system: unknown, messages: unknown, rules: Conver
   if (list.length === 0) throw invalidField('messages', 'at least one message is required');
   if (list.length > MAX_MESSAGES) throw invalidField('messages', `List should have at most ${MAX_MESSAGES} items`);
   const conversation = new ConversationReader(rules);
-  if (system != null) conversation.addSystem(onlyText(system, 'system'), 'system');
+  if (system != null) conversation.addSystem(systemOf(system, rules.ignored), 'system');
   for (const [index, message] of list.entries()) conversation.add(message, `messages.${index}`);
   return conversation.end();
+}
+
+/**
+ * What Claude Code tells Anthropic about itself, in the first block of `system`. It changes from
+ * conversation to conversation and within them, so that no model server could cache the prompt.
+ */
+const BILLING = 'x-anthropic-billing-header';
+
+function systemOf(system: unknown, ignored: Ignored): string {
+  if (!Array.isArray(system)) return onlyText(system, 'system');
+  const billing = system.findIndex((block) => typeof block?.text === 'string' && block.text.startsWith(`${BILLING}:`));
+  if (billing < 0) return onlyText(system, 'system');
+  ignored.add(`system.${billing}.${BILLING}`);
+  return onlyText(system.toSpliced(billing, 1), 'system');
 }
 
 /** A call of a client tool without a result yet. */
