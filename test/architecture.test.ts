@@ -136,6 +136,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'lifecycle',
     'limits',
     'model',
+    'approvals',
     'tools',
     'directory',
     'history/summary',

@@ -33,6 +33,7 @@ export {
   type Failure,
   type FailureCode,
   isTerminal,
+  type TurnApproval,
   TurnError,
   type TurnFailed,
   type TurnFinished,
@@ -80,6 +81,7 @@ export type {
   TurnIdempotency,
   TurnRequest,
 } from './runtime/agent-runtime.js';
+export type { Approval, ApprovalDecision, ApprovalListPage, Approvals } from './runtime/approvals.js';
 export type {
   Conversation,
   ConversationDocument,
@@ -89,8 +91,10 @@ export type {
   NewConversation,
 } from './runtime/conversations.js';
 export type { BusyMode, Target } from './runtime/target.js';
+export type { ApprovalPage, ApprovalStore, StoredApproval } from './store/approval-store.js';
 export { CONVERSATION_PREFIX, conversationId, isConversationId } from './store/conversation-id.js';
 export {
+  type ApprovalChange,
   type InterruptedTurn,
   type Metadata,
   type NewSession,

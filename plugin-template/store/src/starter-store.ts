@@ -1,5 +1,6 @@
 import { type Clock, type Message, type SessionStore, type StateChange, StateFull, type StateStore } from '@plugboard/kernel';
 import {
+  type ApprovalStore,
   conversationId,
   type DocumentStore,
   type IdempotencyKey,
@@ -13,6 +14,7 @@ import {
   type SessionId,
   type SessionInfo,
   type SessionPage,
+  type StoredApproval,
   type StoredSession,
   type StoredTurn,
   type Summary,
@@ -72,7 +74,8 @@ export class StarterStore implements SessionStore {
     return this.#change(({ begun }) => void begun.set(turnId, { id, turnId, input }));
   }
 
-  commit(id: SessionId, { turnId, expected, messages, user, idempotency, state: changes = [] }: TurnCommit): Promise<void> {
+  commit(id: SessionId, turn: TurnCommit): Promise<void> {
+    const { turnId, expected, messages, user, idempotency, state: changes = [], approvals = [] } = turn;
     return this.#change((state) => {
       const version = this.#version(state, id);
       if (version !== expected) throw new VersionConflict(expected, version);
@@ -83,6 +86,7 @@ export class StarterStore implements SessionStore {
       if (turnId !== undefined) state.begun.delete(turnId);
       if (idempotency) this.#putAnswer(state, idempotency);
       changeValues(state, changes);
+      for (const approval of approvals) state.approvals.set(nameOf(id.project, approval.id), { ...approval, session: { ...id } });
     });
   }
 
@@ -179,6 +183,7 @@ export class StarterStore implements SessionStore {
       state.tombstones.set(key, { version: this.#version(state, id) + 1, until: this.#clock.now() + 30 * DAY });
       state.sessions.delete(key);
       for (const [name, document] of state.documents) if (keyOf(document.id) === key) state.documents.delete(name);
+      for (const [name, { session }] of state.approvals) if (keyOf(session) === key) state.approvals.delete(name);
       for (const [turnId, turn] of state.begun) if (keyOf(turn.id) === key) state.begun.delete(turnId);
       return true;
     });
@@ -211,6 +216,26 @@ export class StarterStore implements SessionStore {
         if (!found) return undefined;
         documents.delete(nameOf(project, name));
         return [...documents.values()].filter(({ id }) => keyOf(id) === keyOf(found.id)).length;
+      }),
+  };
+
+  readonly approvals: ApprovalStore = {
+    get: async (project, id) => structuredClone(this.#state.approvals.get(nameOf(project, id))),
+    waiting: async (project, { limit, order, after, agents }) => {
+      const all = [...this.#state.approvals.values()].filter(({ session }) => session.project === project);
+      if (order === 'desc') all.reverse();
+      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+      if (after !== undefined && start === 0) return [];
+      const waiting = all.slice(start).filter(({ waits, session }) => waits && (agents?.includes(session.agent) ?? true));
+      return structuredClone(waiting.slice(0, limit));
+    },
+    replace: ({ id, session, text }: StoredApproval, change) =>
+      this.#change(({ approvals }) => {
+        const name = nameOf(session.project, id);
+        const found = approvals.get(name);
+        if (found?.text !== text) return false;
+        approvals.set(name, { ...found, waits: change.waits, text: change.text });
+        return true;
       }),
   };
 

@@ -6,6 +6,7 @@ import type {
   InterruptedTurn,
   Metadata,
   SessionId,
+  StoredApproval,
   StoredDocument,
   Summary,
 } from '@plugboard/kernel/contracts';
@@ -30,6 +31,8 @@ export class State {
   begun = new Map<string, InterruptedTurn>();
   calls = new Map<string, { readonly messages: readonly Message[]; readonly until: number }>();
   documents = new Map<string, StoredDocument>();
+  /** In the order of their requests. */
+  approvals = new Map<string, StoredApproval>();
   answers = new Map<string, { readonly record: IdempotencyRecord; readonly until: number }>();
   /** What plugins keep in `ctx.state`, by entry and key. */
   values = new Map<string, Map<string, string>>();

@@ -13,6 +13,7 @@ const call = (effect: InterceptedCall['effect']): InterceptedCall => ({
   effect,
   input: { ticket: 7 },
   session: undefined,
+  postpone: () => {},
 });
 
 test('refuses a call with effects of a read-only agent', async () => {

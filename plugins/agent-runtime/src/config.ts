@@ -36,6 +36,20 @@ const agentSchema = {
         'Tools the agent may call, by their entry under `tools`: `name` and `name/*` allow all tools of the entry, `name/tool` one.',
       default: [],
     },
+    approve: {
+      description:
+        'Tools whose calls a person must approve: `write` for all whose effect is `write`, or a list of patterns such as `shell/*` and `files/write_*`, which may include `write`.',
+      anyOf: [
+        { type: 'string', enum: ['write'] },
+        { type: 'array', items: { type: 'string', minLength: 1 } },
+      ],
+      default: [],
+    },
+    approvalExpires: {
+      ...duration,
+      description: 'How long a call waits for approval. Then it counts as denied.',
+      default: '15m',
+    },
     params: {
       type: 'object',
       additionalProperties: true,

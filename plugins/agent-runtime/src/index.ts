@@ -9,6 +9,7 @@ import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
 import { RequestRates } from './limits/request-rates.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
 import { Runtime } from './runtime.js';
+import { ApprovalOperations } from './sessions/approval-operations.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { StoreHealth } from './store/store-health.js';
@@ -24,6 +25,7 @@ export default definePlugin({
   check: checkConfig,
   register(ctx) {
     const runtime = createGraph(ctx, Runtime, [
+      ApprovalOperations,
       CredentialTurnLimiter,
       CurrentAgents,
       FailureLog,

@@ -22,6 +22,7 @@ import { RunningTurns } from './lifecycle/running-turns.js';
 import { TurnTask } from './lifecycle/turn-task.js';
 import { RequestRates } from './limits/request-rates.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
+import { ApprovalOperations } from './sessions/approval-operations.js';
 import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
@@ -33,6 +34,7 @@ import { TurnRunner } from './turn/turn-runner.js';
 /** Resolves names to agents and starts turns. */
 export class Runtime implements AgentRuntime {
   readonly conversations: SessionOperations;
+  readonly approvals: ApprovalOperations;
   readonly #host: HostView;
   readonly #clock: PluginContext['clock'];
   readonly #log: Logger;
@@ -55,6 +57,7 @@ export class Runtime implements AgentRuntime {
     @inject(RequestRates) rates: RequestRates,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(SessionOperations) conversations: SessionOperations,
+    @inject(ApprovalOperations) approvals: ApprovalOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
     @inject(StoreHealth) storeHealth: StoreHealth,
   ) {
@@ -69,6 +72,7 @@ export class Runtime implements AgentRuntime {
     this.#rates = rates;
     this.#sessions = sessions;
     this.conversations = conversations;
+    this.approvals = approvals;
     this.#idempotency = idempotency;
     this.#storeHealth = storeHealth;
   }

@@ -47,7 +47,7 @@ export const configSchema = {
             items: { enum: SCOPES },
             minItems: 1,
             uniqueItems: true,
-            description: 'The scopes of the token. Default: all except `admin`.',
+            description: 'The scopes of the token. Default: all except `approve` and `admin`.',
           },
           agents: {
             type: 'array',

@@ -4,6 +4,7 @@ import {
   type Metadata,
   type SessionId,
   type SessionInfo,
+  type StoredApproval,
   type StoredSession,
   type StoredTurn,
   type Summary,
@@ -28,6 +29,18 @@ interface Extras {
   readonly summary?: FrozenCopy<Summary> | undefined;
 }
 
+/** A request for approval in memory. */
+export interface MemoryApproval {
+  readonly stored: StoredApproval;
+  /** Orders approvals of all sessions. */
+  readonly sequence: number;
+}
+
+/** Size of an approval. */
+export function approvalBytes(approval: Pick<StoredApproval, 'text'> | undefined): number {
+  return approval ? Buffer.byteLength(approval.text) : 0;
+}
+
 /** One session. Its messages and metadata are frozen, so they are returned without another copy. */
 export class MemorySession {
   readonly id: SessionId;
@@ -42,6 +55,9 @@ export class MemorySession {
   /** Texts by their names. */
   readonly #documents = new Map<string, string>();
   #documentBytes = 0;
+  /** By their ids. */
+  readonly #approvals = new Map<string, MemoryApproval>();
+  #approvalBytes = 0;
 
   constructor({ project, agent, key }: SessionId, origin: Origin) {
     this.id = Object.freeze({ project, agent, key });
@@ -65,7 +81,7 @@ export class MemorySession {
 
   /** Its size if it had other metadata or another summary. */
   bytesWith({ metadata = this.#metadata, summary = this.#summary }: Extras): number {
-    return this.#messageBytes + this.#documentBytes + metadata.bytes + (summary?.bytes ?? 0);
+    return this.#messageBytes + this.#documentBytes + this.#approvalBytes + metadata.bytes + (summary?.bytes ?? 0);
   }
 
   get info(): SessionInfo {
@@ -117,6 +133,20 @@ export class MemorySession {
     if (text === undefined) return;
     this.#documents.delete(name);
     this.#documentBytes -= Buffer.byteLength(text);
+  }
+
+  get approvals(): Iterable<MemoryApproval> {
+    return this.#approvals.values();
+  }
+
+  approval(id: string): MemoryApproval | undefined {
+    return this.#approvals.get(id);
+  }
+
+  setApproval(approval: MemoryApproval): void {
+    const { stored } = approval;
+    this.#approvalBytes += approvalBytes(stored) - approvalBytes(this.#approvals.get(stored.id)?.stored);
+    this.#approvals.set(stored.id, approval);
   }
 
   load(): StoredSession {

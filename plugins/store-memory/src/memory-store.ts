@@ -1,5 +1,7 @@
 import type { Clock, Logger, Message, SessionStore } from '@plugboard/kernel';
 import {
+  type ApprovalChange,
+  type ApprovalStore,
   conversationId,
   type DocumentStore,
   type InterruptedTurn,
@@ -11,6 +13,7 @@ import {
   type SessionId,
   type SessionInfo,
   type SessionPage,
+  type StoredApproval,
   type StoredDocument,
   type StoredSession,
   type StoredTurn,
@@ -24,9 +27,10 @@ import { ExpiringMap } from './expiring-map.js';
 import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
 import { MemoryBudget, type MemoryLimits } from './memory-budget.js';
 import { MemoryIdempotency, recordBytes } from './memory-idempotency.js';
-import { MemorySession, type Origin } from './memory-session.js';
+import { approvalBytes, type MemoryApproval, MemorySession, type Origin } from './memory-session.js';
 import { MemoryState } from './memory-state.js';
 import { sessionPage } from './session-page.js';
+import { waitingApprovals } from './waiting-approvals.js';
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
@@ -49,6 +53,11 @@ export class MemoryStore implements SessionStore {
     put: async (id, name, text) => this.#putDocument(id, name, text),
     get: async (project, name) => this.#document(project, name),
     delete: async (project, name) => this.#deleteDocument(project, name),
+  };
+  readonly approvals: ApprovalStore = {
+    get: async (project, id) => this.#approval(project, id)?.stored,
+    waiting: async (project, page) => waitingApprovals(this.#sessions.values(), project, page),
+    replace: async (read, change) => this.#replaceApproval(read, change),
   };
   readonly idempotency: MemoryIdempotency;
   readonly state = new MemoryState();
@@ -109,14 +118,17 @@ export class MemoryStore implements SessionStore {
     return [];
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, user, idempotency, state = [] }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, turn: TurnCommit): Promise<void> {
+    const { turnId, expected, messages, user, idempotency, state = [], approvals = [] } = turn;
     const session = this.#find(id) ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
-    const turn = copyMessages(messages);
-    this.#budget.assertFits(session.bytes + turn.bytes + recordBytes(idempotency), 'the session');
+    const copy = copyMessages(messages);
+    const added = approvals.reduce((sum, approval) => sum + approvalBytes(approval), copy.bytes);
+    this.#budget.assertFits(session.bytes + added + recordBytes(idempotency), 'the session');
     this.state.assertFits(state);
     this.state.apply(state);
-    session.add(turn, this.#now(), user);
+    session.add(copy, this.#now(), user);
+    for (const approval of approvals) this.#setApproval(session, approval);
     this.#touch(session);
     if (turnId !== undefined) this.#end(turnId);
     if (idempotency) this.idempotency.add(idempotency);
@@ -182,6 +194,29 @@ export class MemoryStore implements SessionStore {
     if (before) this.#resize(before);
     session.setDocument(name, text);
     this.#resize(session);
+  }
+
+  #setApproval(session: MemorySession, { id, waits, text }: ApprovalChange): void {
+    const sequence = session.approval(id)?.sequence ?? this.#created++;
+    session.setApproval({ stored: { id, waits, text, session: session.id }, sequence });
+  }
+
+  #approval(project: string, id: string): MemoryApproval | undefined {
+    for (const session of this.#sessions.values()) {
+      const approval = session.id.project === project ? session.approval(id) : undefined;
+      if (approval) return approval;
+    }
+    return undefined;
+  }
+
+  #replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): boolean {
+    const session = this.#find(read.session);
+    const before = session?.approval(read.id);
+    if (!session || before?.stored.text !== read.text) return false;
+    this.#budget.assertFits(session.bytes + approvalBytes(change) - approvalBytes(before.stored), 'the session');
+    this.#setApproval(session, { ...change, id: read.id });
+    this.#resize(session);
+    return true;
   }
 
   #document(project: string, name: string): StoredDocument | undefined {

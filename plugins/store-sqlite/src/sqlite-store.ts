@@ -1,5 +1,7 @@
 import type { Clock, Lifecycle, Logger, SessionStore, StateStore } from '@plugboard/kernel';
 import type {
+  ApprovalChange,
+  ApprovalStore,
   DocumentStore,
   IdempotencyStore,
   InterruptedTurn,
@@ -9,6 +11,7 @@ import type {
   SessionId,
   SessionInfo,
   SessionPage,
+  StoredApproval,
   StoredSession,
   StoredTurn,
   Summary,
@@ -84,6 +87,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
     get: async (project, name) => this.#read(({ documents }) => documents.get(project, name)),
     delete: (project, name) => this.#deleteDocument(project, name),
   };
+  readonly approvals: ApprovalStore = {
+    get: async (project, id) => this.#read(({ approvals }) => approvals.get(project, id)),
+    waiting: async (project, page) => this.#read(({ approvals }) => approvals.waiting(project, page)),
+    replace: (read, change) => this.#replaceApproval(read, change),
+  };
   readonly idempotency: IdempotencyStore = {
     get: async (key) => this.#read(({ idempotency }) => idempotency.get(key)),
     put: async (record) => {
@@ -158,14 +166,17 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async commit(id: SessionId, turn: TurnCommit): Promise<void> {
-    const { turnId, expected, messages, user, idempotency: record, state: changed = [] } = turn;
+    const { turnId, expected, messages, user, idempotency: record, state: changed = [], approvals = [] } = turn;
     const bodies = encodeMessages(messages);
     if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
-    const { used, changes } = await this.#write('durable', ({ sessions, turns, idempotency, state }) => {
+    const { used, changes } = await this.#write('durable', (tables) => {
+      const { sessions, turns, idempotency, state } = tables;
       const added = sessions.commit(id, expected, bodies, user ?? null);
       if (turnId !== undefined) turns.end(turnId);
       state.change(changed);
-      return { used: added, changes: record ? idempotency.put(record) : [] };
+      const bytes = tables.approvals.put(id, approvals);
+      if (bytes !== 0) sessions.resize(id, bytes);
+      return { used: { ...added, bytes: added.bytes + bytes }, changes: record ? idempotency.put(record) : [] };
     });
     this.#addUsage(id.project, used);
     this.#count(changes);
@@ -269,6 +280,16 @@ export class SqliteStore implements SessionStore, Lifecycle {
       return changes;
     });
     for (const { bytes } of resized) this.#addUsage(id.project, { sessions: 0, bytes });
+  }
+
+  async #replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): Promise<boolean> {
+    const bytes = await this.#write('durable', ({ approvals, sessions }) => {
+      const changed = approvals.replace(read, change);
+      if (changed !== undefined) sessions.resize(read.session, changed);
+      return changed;
+    });
+    if (bytes !== undefined) this.#addUsage(read.session.project, { sessions: 0, bytes });
+    return bytes !== undefined;
   }
 
   async #deleteDocument(project: string, name: string): Promise<number | undefined> {

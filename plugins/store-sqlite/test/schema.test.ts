@@ -20,13 +20,13 @@ function oldFile(folder: string, schema: number): void {
   database.close();
 }
 
-for (const schema of [1, 2, 3, 4, 5, 6, 7]) {
+for (const schema of [1, 2, 3, 4, 5, 6, 7, 8]) {
   t.test(`migrates a file of schema ${schema} with all its content`, async (t) => {
     const folder = t.testdir();
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
-    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 8 });
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 9 });
     t.same(await loaded(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await loaded(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });

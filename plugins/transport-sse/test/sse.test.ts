@@ -1,5 +1,5 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
-import { type Conversations, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
+import { type Approvals, type Conversations, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
 import { checkOptions, ManualClock, pluginContract, testContext, turnEvents } from '@plugboard/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '@plugboard/transport-chat-completions';
 import { type HttpReply, HttpRoutes } from '@plugboard/transport-http';
@@ -89,6 +89,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint, release: () => {} } }),
     run: () => turnEvents(ReadableStream.from(batches)),
     conversations: {} as Conversations,
+    approvals: {} as Approvals,
     ready: async () => true,
   });
   const reply: HttpReply = await context.contributed(HttpRoutes).handle(

@@ -26,11 +26,11 @@ export interface PrincipalLimits {
 
 /**
  * Permissions: run turns, list agents and models, read sessions, create and change sessions,
- * administer the server.
+ * approve tool calls of other callers, administer the server.
  *
  * @public
  */
-export const SCOPES = ['chat', 'models:read', 'sessions:read', 'sessions:write', 'admin'] as const;
+export const SCOPES = ['chat', 'models:read', 'sessions:read', 'sessions:write', 'approve', 'admin'] as const;
 
 /** A permission of a caller, one of `SCOPES`. @public */
 export type Scope = (typeof SCOPES)[number];

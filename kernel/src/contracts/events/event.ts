@@ -7,7 +7,7 @@ import type { Usage } from '../model/usage.js';
  * over them, SSE a map, and a session's history is derived from them.
  *
  *     started (step | reasoning | text | tool-call-delta | tool-call | tool-progress | tool-result
- *     | usage | extra)* (finished | failed)
+ *     | approval | usage | extra)* (finished | failed)
  *
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
@@ -24,6 +24,7 @@ export type AgentEvent =
   | TurnToolCall
   | TurnToolProgress
   | TurnToolResult
+  | TurnApproval
   | TurnUsage
   | TurnExtra
   | TurnFinished
@@ -68,6 +69,11 @@ export interface TurnText {
   readonly json?: string | undefined;
   /** Whether the text says why the model does not answer. */
   readonly isRefusal?: boolean | undefined;
+  /**
+   * Whether the server says it and not the model: a request for approval, for callers whose
+   * protocol has no other form for it. It is not kept in the session.
+   */
+  readonly isNotice?: boolean | undefined;
 }
 
 /**
@@ -100,6 +106,8 @@ export interface TurnToolCall {
    * caller runs.
    */
   readonly tool?: { readonly entry: string; readonly name: string } | undefined;
+  /** The id of the request for approval, if a person approved the call. */
+  readonly approval?: string | undefined;
   /** Data of the model connection, kept with the call. Not for callers. */
   readonly extra?: Extra | undefined;
 }
@@ -122,6 +130,22 @@ export interface TurnToolResult {
   readonly images: readonly string[];
   readonly isError: boolean;
   readonly milliseconds: number;
+}
+
+/**
+ * A call of one of the agent's tools waits for a person's approval. It has not run, and has no
+ * result in this turn. A `tool-call` of the same id precedes it only if an interceptor postponed
+ * the call.
+ *
+ * @experimental
+ */
+export interface TurnApproval {
+  readonly type: 'approval';
+  /** Identifies the request for approval: `mcpr_…`. */
+  readonly id: string;
+  /** Six characters that a person types to decide. */
+  readonly code: string;
+  readonly call: TurnToolCall;
 }
 
 /** Usage of one model call. @public */
@@ -223,6 +247,14 @@ export type FailureCode =
   | 'conversation_not_found'
   /** A session with that key exists. */
   | 'conversation_exists'
+  /** Tool calls of the session wait for the approval of another caller. */
+  | 'approval_pending'
+  /** The caller can decide about no tool call with that id. */
+  | 'approval_not_found'
+  /** It was decided before. */
+  | 'approval_decided'
+  /** Nobody decided in time. */
+  | 'approval_expired'
   /** The session crashed repeatedly and is closed for a while. */
   | 'session_quarantined';
 

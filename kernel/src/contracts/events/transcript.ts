@@ -5,7 +5,8 @@ import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event
 
 /**
  * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
- * results. Text that arrives escaped stays escaped until the message is needed.
+ * results. Results before the first step, of calls of an earlier turn that were approved, come
+ * first. Text that arrives escaped stays escaped until the message is needed.
  *
  * @experimental
  */
@@ -17,14 +18,17 @@ export class Transcript {
   #json: LongText | undefined;
   #refusal = '';
   #calls: TurnToolCall[] = [];
+  /** Ids of the calls before the first step. */
+  readonly #approved = new Set<string>();
   #results: TurnToolResult[] = [];
   #extra: Extra | undefined;
 
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
       if (event.type === 'text') this.#say(event);
-      else if (event.type === 'tool-call') this.#calls.push(event);
-      else if (event.type === 'tool-result') this.#results.push(event);
+      else if (event.type === 'tool-call') this.#call(event);
+      else if (event.type === 'approval') this.#call(event.call);
+      else if (event.type === 'tool-result') this.#result(event);
       else if (event.type === 'extra') this.#extra = event.extra;
       else if (event.type === 'step') {
         this.#closeStep();
@@ -39,7 +43,19 @@ export class Transcript {
     return this.#messages;
   }
 
+  /** A call that was approved is part of the step that asked, in an earlier turn. */
+  #call(call: TurnToolCall): void {
+    if (!this.#stepOpen) {
+      if (call.approval !== undefined) this.#approved.add(call.id);
+    } else if (!this.#calls.some(({ id }) => id === call.id)) this.#calls.push(call);
+  }
+
+  #result(result: TurnToolResult): void {
+    if (this.#stepOpen || this.#approved.has(result.id)) this.#results.push(result);
+  }
+
   #say(event: TurnText): void {
+    if (event.isNotice) return;
     if (event.isRefusal) this.#refusal += event.text;
     else if (event.json === undefined) this.#text = this.#said() + event.text;
     else {
@@ -60,9 +76,11 @@ export class Transcript {
     // everywhere.
     if (this.#stepOpen) {
       this.#messages.push({ ...saying(this.#said(), this.#refusal, this.#calls), ...withExtra(this.#extra) });
+    }
+    if (this.#stepOpen || this.#results.length > 0) {
       const images = this.#results.flatMap((result) => result.images);
       // While client calls are open, no user message may stand between a call and its result.
-      const canShow = this.#calls.length === this.#results.length;
+      const canShow = !this.#stepOpen || this.#calls.length === this.#results.length;
       for (const { id, content, images } of this.#results)
         this.#messages.push({ role: 'tool', tool_call_id: id, content: canShow ? content : withNote(content, images.length) });
       if (canShow && images.length > 0) this.#messages.push(toolImagesMessage(images));

@@ -5,6 +5,7 @@ import type { AgentEvent, Failure, TurnError } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { ToolDeclaration } from '../model/model-connector.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
+import type { ApprovalDecision, Approvals } from './approvals.js';
 import type { Conversations } from './conversations.js';
 import type { BusyMode, Target } from './target.js';
 
@@ -45,6 +46,8 @@ export interface AgentRuntime {
   run(request: TurnRequest): TurnEvents;
   /** Session operations other than turns. */
   readonly conversations: Conversations;
+  /** Tool calls that wait for a person's approval. */
+  readonly approvals: Approvals;
   /**
    * Whether turns can run now: an agent and a model exist, the store works, and the server is not
    * stopping.
@@ -104,6 +107,7 @@ export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime',
     claim: 'function',
     run: 'function',
     conversations: 'object',
+    approvals: 'object',
     ready: 'function',
   },
 });
@@ -133,6 +137,11 @@ export interface TurnRequest {
   readonly messages: readonly Message[];
   /** The session of the turn. Absent if the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
+  /**
+   * Decisions about tool calls of the session that wait for approval. Where the protocol has no
+   * form for them, they are lines of the last user message: `approve K7M2QX`.
+   */
+  readonly approvals?: readonly ApprovalDecision[] | undefined;
   /**
    * The conversation before `messages`, for a turn without a session whose transport keeps it. The
    * turn then follows the rules of a session: `messages` are the new ones and must answer the open

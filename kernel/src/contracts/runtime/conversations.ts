@@ -25,12 +25,13 @@ export interface Conversations {
   turns(id: string, page: TurnPage, principal: Principal): Promise<ConversationTurns>;
   /**
    * Adds messages as a turn of their own.
-   * @throws TurnError `session_busy` while a turn runs; `session_full`; `invalid_request` if no
-   *   model would accept the result.
+   * @throws TurnError `session_busy` while a turn runs; `approval_pending` while tool calls wait
+   *   for approval; `session_full`; `invalid_request` if no model would accept the result.
    */
   append(id: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns>;
   /**
-   * Copies a session up to a turn, or whole.
+   * Copies a session up to a turn, or whole. Tool calls that wait for approval are denied in the
+   * copy.
    * @throws TurnError `conversation_exists`; `invalid_request`.
    */
   fork(id: string, copy: ForkRequest, principal: Principal): Promise<Conversation>;
@@ -47,7 +48,10 @@ export interface Conversations {
    * @returns how many texts are left with its session; undefined if there was none.
    */
   deleteDocument(name: string, principal: Principal): Promise<number | undefined>;
-  /** Ends the waiting and running turns of a session. Resolves when they have settled. */
+  /**
+   * Ends the waiting and running turns of a session, and denies its tool calls that wait for
+   * approval. Resolves when they have settled.
+   */
   cancel(id: string, principal: Principal): Promise<Conversation>;
   /** Ends the waiting and running turns of a session and deletes it. */
   delete(id: string, principal: Principal): Promise<void>;

@@ -203,6 +203,20 @@ export interface TurnCommit {
    * the messages, or not at all.
    */
   readonly state?: readonly StateChange[] | undefined;
+  /**
+   * Requests for approval, new or changed. Stored together with the messages, or not at all.
+   */
+  readonly approvals?: readonly ApprovalChange[] | undefined;
+}
+
+/** A request for a person's approval that a turn makes or changes. @experimental */
+export interface ApprovalChange {
+  /** Unique within the project. */
+  readonly id: string;
+  /** Whether nobody has decided yet. Only such requests are listed. */
+  readonly waits: boolean;
+  /** What the runtime keeps. */
+  readonly text: string;
 }
 
 /** A turn whose process died before it ended. @public */

@@ -1,5 +1,6 @@
 import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { StateStore } from '../../host/plugin/state.js';
+import type { ApprovalStore } from './approval-store.js';
 import type { ConversationStore } from './conversation-store.js';
 import type { DocumentStore } from './document-store.js';
 import type { IdempotencyStore } from './idempotency-store.js';
@@ -8,16 +9,17 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
 /**
  * Where the server keeps its state. Discipline: exactly one.
  *
- * A store plugin implements five interfaces, each documented in its own file:
+ * A store plugin implements six interfaces, each documented in its own file:
  *
  * - the members inherited from `ConversationStore`: sessions and their turns;
  * - `pendingToolCalls`: turns that wait for the results of the caller's own tools;
  * - `documents`: texts that are kept with sessions, for example responses;
+ * - `approvals`: tool calls that wait for a person's approval;
  * - `idempotency`: answers to requests with an idempotency key;
  * - `state`: what plugins keep in `ctx.state`. It does not count towards the limits of a project,
  *   and a store never evicts it.
  *
- * `sessionStoreContract` of `@plugboard/testing` tests all five. Everything that comes from
+ * `sessionStoreContract` of `@plugboard/testing` tests all six. Everything that comes from
  * a request is data to a store: it never becomes part of a path or of a statement.
  *
  * @public
@@ -25,6 +27,7 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
 export interface SessionStore extends ConversationStore {
   readonly pendingToolCalls: PendingToolCalls;
   readonly documents: DocumentStore;
+  readonly approvals: ApprovalStore;
   readonly idempotency: IdempotencyStore;
   readonly state: StateStore;
   /**
@@ -55,6 +58,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
     delete: 'function',
     pendingToolCalls: 'object',
     documents: 'object',
+    approvals: 'object',
     idempotency: 'object',
     state: 'object',
     health: 'function',

@@ -15,7 +15,10 @@ import type { Tool, ToolCall, ToolOutput } from './tool-source.js';
  * 4. A `TurnError` refuses the call: the model receives its message, and the turn continues. An
  *    error of the tool comes through `next` and may be passed on. Any other error is a defect of
  *    the interceptor: it is logged with the entry, and the model is told that the tool failed.
- * 5. The time limit and the result limit of the tool's entry include its interceptors.
+ * 5. `call.postpone()` asks a person for approval, where the configuration does not. It throws, and
+ *    the interceptor lets the error pass. After the approval the interceptor runs again, and
+ *    `postpone` returns.
+ * 6. The time limit and the result limit of the tool's entry include its interceptors.
  *
  * @public
  */
@@ -34,6 +37,11 @@ export interface InterceptedCall extends ToolCall {
   readonly effect: NonNullable<Tool['effect']>;
   /** The arguments, which match the tool's `inputSchema`. */
   readonly input: Readonly<Record<string, unknown>>;
+  /**
+   * Asks a person for approval before the call runs. Throws unless the call was approved. Where
+   * nothing can wait, without a session, the call is refused.
+   */
+  postpone(): void;
 }
 
 /**

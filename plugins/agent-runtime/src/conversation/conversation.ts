@@ -1,5 +1,6 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
+import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import { answerTokens, mergeParams } from '../directory/parameters.js';
 import { type HistoryBudget, historyBudget } from '../history/history-view.js';
 import { estimateTokens, tokensOf } from '../history/message-size.js';
@@ -10,6 +11,8 @@ export interface BegunTurn {
   readonly turn: Turn;
   /** Tokens that were used before its first model call. */
   readonly usage: Usage | undefined;
+  /** What it does with calls that need approval. */
+  readonly approvals: TurnApprovals;
 }
 
 /**

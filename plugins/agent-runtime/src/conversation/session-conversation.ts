@@ -1,8 +1,14 @@
-import type { Message, Turn } from '@plugboard/kernel';
+import { audit, type Message, type Turn } from '@plugboard/kernel';
+import { openToolCalls } from '@plugboard/kernel/contracts';
+import { encodeApproval, type NewApproval, settledApproval } from '../approvals/approval.js';
+import { auditFields, callerFields } from '../approvals/approval-records.js';
+import { TurnApprovals } from '../approvals/turn-approvals.js';
 import { type HistoryBudget, historyView } from '../history/history-view.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
+import { ApprovalTail, type SettledTail } from './approval-tail.js';
+import { withResults, withTail } from './approved-results.js';
 import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
 import { assertNotFull } from './session-limits.js';
@@ -18,6 +24,8 @@ interface SessionTurn {
   readonly added: readonly Message[];
   /** What fits of the stored messages. */
   readonly budget: HistoryBudget;
+  readonly tail: SettledTail;
+  readonly approvals: TurnApprovals;
 }
 
 /** The conversation of a session. */
@@ -39,11 +47,23 @@ export class SessionConversation implements TurnConversation {
     if (earlierTools) await earlierTools;
     const stored = await deps.storeCall(() => history.current(), 'load', history.id);
     assertNotFull(stored);
-    const { system, added } = newMessages(stored.messages, request.messages);
+    const read = await ApprovalTail.read(this.#context, history.id, stored.messages);
+    const { system, added: fresh } = newMessages(stored.messages, read.messages, read.callIds, read.decides);
+    const tail = await read.settle(fresh.some(({ role }) => role !== 'tool'));
+    const added = withTail(
+      fresh,
+      tail,
+      read.messages.some(({ role }) => role === 'tool'),
+    );
     const budget = await budgetFor(this.#context, [...system, ...added]);
-    const turn = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
+    const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
+    const turn = tail.params ? { ...made, params: tail.params } : made;
     task.number = stored.turns + 1;
-    this.#turn = { id: turn.id, stored, system, added, budget };
+    const { principal } = request;
+    const { params } = turn;
+    const { ids, approvals: records } = deps;
+    const approvals = new TurnApprovals({ ...tail, ids, principal, params, records, visibility: agent.toolVisibility });
+    this.#turn = { id: turn.id, stored, system, added, budget, tail, approvals };
     return turn;
   }
 
@@ -53,24 +73,41 @@ export class SessionConversation implements TurnConversation {
     const { id, store } = this.#history;
     await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
     const summarizing = this.#summarizeIfDue();
-    if (!summarizing) return { turn, usage: undefined };
+    const { approvals } = this.#loaded;
+    if (!summarizing) return { turn, usage: undefined, approvals };
     const summarized = await summarizing;
     this.#turn = { ...this.#loaded, stored: summarized.stored };
     const view = historyView(summarized.stored, added, agent.history.policy, budget);
-    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage };
+    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, approvals };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
     const { task, request, deps } = this.#context;
-    const { id: turnId, stored, added } = this.#loaded;
+    const { id: turnId, stored, added, tail, approvals: asking } = this.#loaded;
+    if (tail.waiting.length > 0 && added.length === 0) {
+      await this.abandon(); // the decisions are stored, and there is nothing else
+      await task.idempotent?.store();
+      return;
+    }
+    const messages = withResults(added, answer, asking.outcomes);
+    const asked = tail.waiting.length > 0 ? [] : this.#asked(messages);
+    const settled = tail.waiting.length > 0 ? [] : [...tail.approved, ...tail.denied].map(settledApproval);
     const turn = {
       turnId,
-      messages: [...added, ...answer],
+      messages,
       user: request.session?.user,
       idempotency: task.idempotent?.answerRecord(),
       state: request.commitState?.(answer),
+      ...(asked.length + settled.length > 0 && { approvals: [...asked, ...settled].map(encodeApproval) }),
     };
     await deps.storeCall(() => this.#history.commit(stored, turn), 'commit', this.#history.id);
+    for (const approval of asked) {
+      const fields = {
+        ...auditFields({ ...approval, stored: { session: this.#history.id } }),
+        ...callerFields(request.principal),
+      };
+      audit(deps.log, 'approval_requested', fields, 'a tool call waits for approval');
+    }
   }
 
   async abandon(): Promise<void> {
@@ -82,6 +119,15 @@ export class SessionConversation implements TurnConversation {
   get #loaded(): SessionTurn {
     if (!this.#turn) throw new Error('the session has not been loaded');
     return this.#turn;
+  }
+
+  /** The calls that wait now, as they are stored. */
+  #asked(messages: readonly Message[]): readonly (NewApproval & { readonly createdAt: number; readonly expiresAt: number })[] {
+    const { agent, deps } = this.#context;
+    const open = new Set(openToolCalls(messages));
+    const createdAt = Math.floor(deps.clock.now());
+    const times = { createdAt, expiresAt: createdAt + agent.approvalExpires };
+    return this.#loaded.approvals.asked.filter(({ call }) => open.has(call.id)).map((approval) => ({ ...approval, ...times }));
   }
 
   /** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */

@@ -1,4 +1,6 @@
 import type { Message, Turn } from '@plugboard/kernel';
+import { approvalNotFound } from '../approvals/approval-errors.js';
+import { TurnApprovals } from '../approvals/turn-approvals.js';
 import { historyView, startOfTurn } from '../history/history-view.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryOfAll } from '../history/summary/due-summary.js';
@@ -31,9 +33,10 @@ export class StatelessConversation implements TurnConversation {
 
   async load(): Promise<Turn> {
     const { request, agent } = this.#context;
-    const { history, messages, commitState } = request;
+    const { history, messages, commitState, approvals } = request;
     if (commitState)
       throw new Error('a turn without a session has no commit, so commitState has no effect; put the state instead');
+    if (approvals?.[0]) throw approvalNotFound(approvals[0].id);
     if (request.summarize) {
       const tokens = Math.min(agent.contextWindow, agent.limits.tokens);
       return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), tokens));
@@ -49,7 +52,15 @@ export class StatelessConversation implements TurnConversation {
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
-    return { turn, usage: undefined };
+    const { agent, request, deps } = this.#context;
+    const { ids } = deps;
+    const approvals = new TurnApprovals({
+      ids,
+      principal: request.principal,
+      visibility: agent.toolVisibility,
+      params: turn.params,
+    });
+    return { turn, usage: undefined, approvals };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {

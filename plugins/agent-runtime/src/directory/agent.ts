@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Extensions, ModelConnector, ToolSource } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, Tool, ToolSource } from '@plugboard/kernel';
 import { parseDuration } from '@plugboard/kernel';
 import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
+import { approvalRule } from './approval-rule.js';
 import { modelNames } from './check-config.js';
 import { overridesParam, summaryParams } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
@@ -36,6 +37,10 @@ export interface Agent extends Target {
   readonly prompt: SystemMessage | undefined;
   /** Patterns of the tools that it may call. */
   readonly tools: readonly string[];
+  /** Whether a person must approve the calls of a tool. */
+  approves(tool: { readonly entry: string; readonly tool: Pick<Tool, 'name' | 'effect'> }): boolean;
+  /** How long a call waits for approval, in milliseconds. */
+  readonly approvalExpires: number;
   readonly params: Readonly<Record<string, unknown>>;
   readonly limits: TurnLimits;
   /** Time limit of one turn, in milliseconds. */
@@ -96,6 +101,8 @@ export function configuredAgent(
     system,
     prompt: system === undefined ? undefined : { role: 'system', content: system },
     tools: settings.tools,
+    approves: approvalRule(settings.approve),
+    approvalExpires: parseDuration(settings.approvalExpires),
     params: settings.params,
     clientTools: settings.clientTools,
     toolVisibility: settings.toolVisibility,
@@ -125,6 +132,8 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     system: undefined,
     prompt: undefined,
     tools: [],
+    approves: () => false,
+    approvalExpires: 0,
     params: {},
     clientTools: 'passthrough',
     toolVisibility: 'full',

@@ -2,6 +2,7 @@ import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel/contracts';
 import type { AgentSettings, RuntimeSettings } from '../config.js';
 import { MIN_SUMMARY_BUDGET } from '../history/summary/due-summary.js';
+import { WRITE } from './approval-rule.js';
 import { promptFile } from './system-prompt.js';
 
 /**
@@ -30,6 +31,13 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
       const entry = toolEntry(pattern);
       const known = context.entries('tools');
       if (!known.includes(entry)) problems.push({ path: at('tools', index), message: unknown('tool', entry, known, 'tools') });
+    });
+    const approve = typeof agent.approve === 'string' ? [] : agent.approve;
+    approve.forEach((pattern, index) => {
+      const entry = toolEntry(pattern);
+      if (pattern === WRITE || agent.tools.some((tool) => toolEntry(tool) === entry)) return;
+      const known = [...new Set(agent.tools.map(toolEntry)), WRITE];
+      problems.push({ path: at('approve', index), message: unknown('tool', entry, known, `the agent's tools`) });
     });
     problems.push(...checkPrompt(agent, context, at), ...checkHistory(agent, at));
   }

@@ -15,22 +15,29 @@ interface SessionInput {
  * Selects the new messages of a request: those after its last assistant message, or all if the
  * session is new. So clients may resend the whole conversation.
  *
+ * @param approvals ids of open calls that wait for a person and not for the caller. They stay open.
+ * @param mayBeEmpty whether the request says something besides messages.
  * @throws TurnError `invalid_request` if there are no new messages, or tool results that answer no
  *   open call.
  */
-export function newMessages(history: readonly Message[], request: readonly Message[]): SessionInput {
+export function newMessages(
+  history: readonly Message[],
+  request: readonly Message[],
+  approvals: ReadonlySet<string> = new Set(),
+  mayBeEmpty = false,
+): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
   const start = history.length === 0 ? 0 : request.findLastIndex(({ role }) => role === 'assistant') + 1;
   const indexes = request.flatMap(({ role }, index) => (index >= start && role !== 'system' ? [index] : []));
   const fresh = indexes.map((index) => request[index] as Message);
   if (
-    !fresh.some(({ role }) => role === 'user' || role === 'tool' || role === 'function') ||
-    fresh.at(-1)?.role === 'assistant'
+    !(mayBeEmpty && fresh.length === 0) &&
+    (!fresh.some(({ role }) => role === 'user' || role === 'tool' || role === 'function') || fresh.at(-1)?.role === 'assistant')
   ) {
     throw invalidRequest('messages', 'A session turn needs a user or tool message after the last assistant message.');
   }
   if (history.length === 0) assertPairedToolCalls(request);
-  const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index), ...fresh];
+  const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, approvals), ...fresh];
   return { system, added };
 }
 
@@ -65,9 +72,10 @@ function closeOpenCalls(
   history: readonly Message[],
   fresh: readonly Message[],
   indexOf: (index: number) => number,
+  approvals: ReadonlySet<string> = new Set(),
 ): readonly ToolMessage[] {
   if (history.length === 0) return [];
-  const open = new Set(openToolCalls(history));
+  const open = new Set(openToolCalls(history).filter((id) => !approvals.has(id)));
   // Results must directly follow their calls.
   const firstOther = fresh.findIndex(({ role }) => role !== 'tool');
   const leading = firstOther < 0 ? fresh.length : firstOther;

@@ -1,5 +1,15 @@
-import type { Clock, Extensions, HostView, IdSource, Interceptor, SessionStore, ToolInterceptor } from '@plugboard/kernel';
+import type {
+  Clock,
+  Extensions,
+  HostView,
+  IdSource,
+  Interceptor,
+  Logger,
+  SessionStore,
+  ToolInterceptor,
+} from '@plugboard/kernel';
 import type { TurnRequest } from '@plugboard/kernel/contracts';
+import type { ApprovalRecords } from '../approvals/approval-records.js';
 import type { Agent } from '../directory/agent.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import type { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
@@ -24,6 +34,8 @@ export interface TurnDependencies extends LoopDependencies {
   readonly host: HostView;
   readonly clock: Clock;
   readonly stores: Extensions<SessionStore>;
+  readonly approvals: ApprovalRecords;
+  readonly log: Logger;
   readonly interceptors: Extensions<Interceptor>;
   readonly storeCall: StoreCall;
   readonly limiter: ConcurrencyLimiter;

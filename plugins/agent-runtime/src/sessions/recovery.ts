@@ -1,6 +1,7 @@
 import type { Logger, Message, SessionStore } from '@plugboard/kernel';
 import type { AssistantMessage, InterruptedTurn } from '@plugboard/kernel/contracts';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
+import { approvalIdOf } from '../approvals/approval.js';
 import type { RestartPolicy } from '../directory/agent.js';
 import { newMessages } from '../history/session-input.js';
 
@@ -33,7 +34,11 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
  */
 async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn, log: Logger): Promise<void> {
   const { version, messages } = await store.load(id);
-  const added = appendable(messages, input);
+  // A turn that went on with calls that were approved is not closed: the next one goes on with
+  // them.
+  const approvals = openToolCalls(messages).map((callId) => store.approvals.get(id.project, approvalIdOf(callId)));
+  const waits = (await Promise.all(approvals)).some((approval) => approval !== undefined);
+  const added = waits ? undefined : appendable(messages, input);
   if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE] });
   else
     log.warn(

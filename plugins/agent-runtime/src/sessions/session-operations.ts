@@ -22,6 +22,8 @@ import {
   type TurnPage,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { approvalPending } from '../approvals/approval-errors.js';
+import { ApprovalRecords } from '../approvals/approval-records.js';
 import { assertNotFull } from '../conversation/session-limits.js';
 import { assertMessages } from '../history/message-shape.js';
 import { messagesToAppend } from '../history/session-input.js';
@@ -99,6 +101,8 @@ export class SessionOperations implements Conversations {
     const added = await this.#sessions.whileIdle(id, this.#store, async (history) => {
       const stored = await this.#storeCall(() => history.current(), 'load', id);
       assertNotFull(stored);
+      const { approvals } = await this.#approvals.openIn(id, stored.messages);
+      if (approvals.length > 0) throw approvalPending();
       const fresh = messagesToAppend(stored.messages, messages);
       await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
       return this.#storeCall(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
@@ -135,6 +139,7 @@ export class SessionOperations implements Conversations {
   async cancel(conversation: string, principal: Principal): Promise<Conversation> {
     const { info } = await this.#requireOrBegun(conversation, principal);
     await this.#sessions.cancel(info.id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
+    await this.#denyWaiting(info.id, principal);
     // The session of a first turn is gone with it.
     return this.#withStatus((await this.#find(conversation, principal)) ?? info);
   }
@@ -150,6 +155,17 @@ export class SessionOperations implements Conversations {
     const { token, tokenId } = principal;
     const facts = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
     audit(this.#log, 'session_deleted', facts, 'a session was deleted');
+  }
+
+  /** Denies the tool calls of a session that wait for approval. */
+  async #denyWaiting(id: SessionId, principal: Principal): Promise<void> {
+    const { messages } = await this.#storeCall(() => this.#store.load(id), 'load', id);
+    const { approvals } = await this.#approvals.openIn(id, messages);
+    for (const approval of approvals) await this.#approvals.decide(approval, { approve: false, by: 'cancelled' }, principal);
+  }
+
+  get #approvals(): ApprovalRecords {
+    return new ApprovalRecords(this.#store, this.#storeCall, this.#clock, this.#log);
   }
 
   get #store(): SessionStore {

@@ -6,6 +6,15 @@ export class ToolRefused extends Error {
   override readonly name = 'ToolRefused';
 }
 
+/** An interceptor asked for a person's approval. The tool did not run. */
+export class ToolPostponed extends Error {
+  override readonly name = 'ToolPostponed';
+
+  constructor() {
+    super('the call waits for approval; let this error pass');
+  }
+}
+
 /** An interceptor failed, and it was not the tool's error that it passed on. */
 export class InterceptorFailed extends Error {
   override readonly name = 'InterceptorFailed';
@@ -24,17 +33,26 @@ export class InterceptorFailed extends Error {
  *
  * @param validate returns what is wrong with arguments that an interceptor changed.
  * @param run runs the tool.
- * @throws ToolRefused, InterceptorFailed, or the error of the tool.
+ * @param isApproved whether a person has approved the call.
+ * @throws ToolRefused, ToolPostponed, InterceptorFailed, or the error of the tool.
  */
 export async function runIntercepted(
   interceptors: readonly Contribution<ToolInterceptor>[],
-  call: InterceptedCall,
+  call: Omit<InterceptedCall, 'postpone'>,
   validate: (input: InterceptedCall['input']) => string | undefined,
   run: (input: InterceptedCall['input']) => Promise<ToolOutput>,
+  isApproved: boolean,
 ): Promise<ToolOutput> {
   /** The interceptor that threw an error first; undefined for errors of the tool. */
   const origins = new Map<unknown, string | undefined>();
   let tool: Promise<ToolOutput> | undefined;
+  let isPostponed = false;
+  const postpone = () => {
+    if (isApproved) return;
+    if (tool) throw new Error('postpone() was called after the tool had started; call it before next(call)');
+    isPostponed = true;
+    throw new ToolPostponed();
+  };
   const runTool = async (input: InterceptedCall['input']) => {
     try {
       return await run(input);
@@ -51,6 +69,7 @@ export async function runIntercepted(
     }
     let isUsed = false;
     const next = (passed: InterceptedCall): Promise<ToolOutput> => {
+      if (isPostponed) throw new ToolPostponed();
       if (isUsed) throw new Error('next(call) was called twice; a tool call runs once');
       isUsed = true;
       const inner = from(index + 1, passedOn(current, passed, validate));
@@ -65,8 +84,11 @@ export async function runIntercepted(
     }
   };
   try {
-    return await from(0, call);
+    const output = await from(0, { ...call, postpone });
+    if (isPostponed) throw new ToolPostponed(); // an interceptor has caught the error
+    return output;
   } catch (error) {
+    if (isPostponed) throw error instanceof ToolPostponed ? error : new ToolPostponed();
     const entry = origins.get(error);
     if (entry === undefined) throw error;
     if (error instanceof TurnError) throw new ToolRefused(error.message, { cause: error });

@@ -1,6 +1,6 @@
 import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
-import { InterceptorFailed, runIntercepted, ToolRefused } from './intercept-tool.js';
+import { InterceptorFailed, runIntercepted, ToolPostponed, ToolRefused } from './intercept-tool.js';
 import type { AgentTool } from './toolbox.js';
 
 /** Characters of the images of one result, as data URLs: they are sent to the model and stored. */
@@ -15,7 +15,12 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
+/** The call waits for a person's approval, because an interceptor asked for it. */
+export const POSTPONED = Symbol('postponed');
+
 interface ToolRunOptions {
+  /** Whether a person has approved the call. */
+  readonly isApproved: boolean;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Whether the model accepts images. If not, it receives their type and size as text. */
   readonly seesImages: boolean;
@@ -36,7 +41,7 @@ export async function runTool(
   input: InterceptedCall['input'],
   call: Omit<ToolCall, 'signal'>,
   options: ToolRunOptions,
-): Promise<ToolOutcome> {
+): Promise<ToolOutcome | typeof POSTPONED> {
   const { clock, turnSignal, onAborted } = options;
   const { limits } = tool;
   turnSignal.throwIfAborted();
@@ -73,8 +78,8 @@ async function attempt(
   known: AgentTool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { interceptors, seesImages }: ToolRunOptions,
-): Promise<ToolOutcome> {
+  { interceptors, seesImages, isApproved }: ToolRunOptions,
+): Promise<ToolOutcome | typeof POSTPONED> {
   const { tool, entry, limits, log } = known;
   try {
     if (interceptors.length === 0) return toOutcome(await tool.run(input, call), limits.result, seesImages);
@@ -83,9 +88,11 @@ async function attempt(
       const checked = known.check(JSON.stringify(changed));
       return 'fault' in checked ? checked.fault : undefined;
     };
-    const output = await runIntercepted(interceptors, intercepted, validate, async (passed) => tool.run(passed, call));
+    const run = async (passed: InterceptedCall['input']) => tool.run(passed, call);
+    const output = await runIntercepted(interceptors, intercepted, validate, run, isApproved);
     return toOutcome(output, limits.result, seesImages);
   } catch (error) {
+    if (error instanceof ToolPostponed) return POSTPONED;
     if (error instanceof ToolRefused) return toolError(truncate(error.message, limits.result));
     if (!(error instanceof InterceptorFailed)) return toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result));
     log.error(

@@ -1,18 +1,40 @@
-import type { AgentEvent, Clock, Contribution, PluginContext, ToolInterceptor, Turn } from '@plugboard/kernel';
-import type { SessionId, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { AgentEvent, Clock, Contribution, PluginContext, Principal, ToolInterceptor, Turn } from '@plugboard/kernel';
+import type { SessionId, TurnApproval, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
 import type { RepeatGuard } from './repeat-guard.js';
-import { runTool, type ToolOutcome, toolError } from './run-tool.js';
+import { POSTPONED, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
 /** A call that the server runs. */
-interface ServerCall {
+export interface ServerCall {
   readonly call: TurnToolCall;
   /** Number of the call in the turn, from 0. */
   readonly index: number;
+  /** Present if a person approved the call, which an earlier turn made. */
+  readonly approved?: ApprovedCall;
+}
+
+/** A call of an earlier turn that a person approved. */
+export interface ApprovedCall {
+  /** The turn that made the call. */
+  readonly turnId: string;
+  /** The caller of that turn. */
+  readonly principal: Principal;
+  /** The call is about to run. Returns its result if it must not run. */
+  begin(tool: AgentTool | undefined): Promise<ToolOutcome | undefined>;
+  /** The call has a result. */
+  end(outcome: ToolOutcome): Promise<void>;
+}
+
+/** Where calls wait for a person's approval. */
+export interface ApprovalDesk {
+  /** Why no call can wait, as the result of the call. */
+  readonly refusal: ToolOutcome | undefined;
+  /** Lets a call wait. */
+  ask(call: ServerCall, tool: AgentTool): TurnApproval;
 }
 
 /** What the calls of a turn share. */
@@ -22,6 +44,7 @@ interface ToolContext {
   readonly agent: Agent;
   readonly turn: Turn;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
+  readonly approvals: ApprovalDesk;
 }
 
 /** What the calls of one step share. */
@@ -50,7 +73,7 @@ export class ToolRunner {
     const { turn, guard } = context;
     /** Progress that has not been yielded. */
     const progress: AgentEvent[] = [];
-    const results: TurnToolResult[] = [];
+    const results: (TurnToolResult | TurnApproval)[] = [];
     let failure: { readonly error: unknown } | undefined;
     let wake = () => {};
     const emit = (event: AgentEvent) => {
@@ -63,7 +86,7 @@ export class ToolRunner {
     if (turn.signal.aborted) onTurnEnd();
     const step = { ...context, emit, signal: end.signal };
     for (const [index, own] of calls.entries()) {
-      this.#result(own, guard.repeats(own.call.name, own.call.arguments), step).then(
+      this.#result(own, own.approved === undefined && guard.repeats(own.call.name, own.call.arguments), step).then(
         (result) => {
           results[index] = result;
           wake();
@@ -106,7 +129,7 @@ export class ToolRunner {
     return this.#abandonedTools.settled(session, signal);
   }
 
-  async #result(own: ServerCall, repeats: boolean, step: Step): Promise<TurnToolResult> {
+  async #result(own: ServerCall, repeats: boolean, step: Step): Promise<TurnToolResult | TurnApproval> {
     const { call } = own;
     const started = this.#clock.monotonic();
     const headers: Record<string, string> = {};
@@ -118,7 +141,13 @@ export class ToolRunner {
       headers,
     }));
     try {
-      const outcome = await this.#outcome(own, repeats, step, headers);
+      const outcome = await (own.approved
+        ? this.#approvedOutcome(own.approved, own, step, headers)
+        : this.#outcome(own, repeats, step, headers));
+      if ('type' in outcome) {
+        span.end();
+        return outcome;
+      }
       span.set({ isError: outcome.isError });
       span.end();
       return { type: 'tool-result', id: call.id, ...outcome, milliseconds: Math.round(this.#clock.monotonic() - started) };
@@ -128,12 +157,26 @@ export class ToolRunner {
     }
   }
 
-  async #outcome(
-    { call, index }: ServerCall,
-    repeats: boolean,
-    { toolbox, agent, turn, interceptors, signal, emit }: Step,
+  /** The result of an approved call, which is kept before anybody receives it. */
+  async #approvedOutcome(
+    approved: ApprovedCall,
+    own: ServerCall,
+    step: Step,
     headers: Record<string, string>,
-  ): Promise<ToolOutcome> {
+  ): Promise<ToolOutcome | TurnApproval> {
+    const known = await approved.begin(step.toolbox.tools.get(own.call.name));
+    const outcome = known ?? (await this.#outcome(own, false, step, headers));
+    if (!('type' in outcome)) await approved.end(outcome);
+    return outcome;
+  }
+
+  async #outcome(
+    own: ServerCall,
+    repeats: boolean,
+    { toolbox, agent, turn, interceptors, approvals, signal, emit }: Step,
+    headers: Record<string, string>,
+  ): Promise<ToolOutcome | TurnApproval> {
+    const { call, index, approved } = own;
     const known = toolbox.tools.get(call.name);
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
@@ -144,17 +187,22 @@ export class ToolRunner {
     }
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
+    if (!approved && approvals.refusal && agent.approves(known)) return approvals.refusal;
     const progress = (message: string, fraction?: number) => emit({ type: 'tool-progress', id: call.id, message, fraction });
-    const { id: turnId, principal, session, requestId, metadata } = turn;
+    const { session, requestId, metadata } = turn;
+    // An approved call is still that of the turn which made it.
+    const { turnId, principal } = approved ?? { turnId: turn.id, principal: turn.principal };
     const caller = { principal, session, requestId, metadata };
     const context = { id: call.id, turnId, index, agent: agent.name, ...caller, headers, progress };
-    return runTool(known, checked.input, context, {
+    const outcome = await runTool(known, checked.input, context, {
       interceptors,
+      isApproved: approved !== undefined,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
       onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
+    return outcome === POSTPONED ? (approvals.refusal ?? approvals.ask(own, known)) : outcome;
   }
 }
 

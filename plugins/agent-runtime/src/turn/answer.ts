@@ -1,5 +1,6 @@
 import type { Contribution, Interceptor, Turn } from '@plugboard/kernel';
 import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contracts';
+import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import type { BegunTurn } from '../conversation/conversation.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
 import { type Batch, endOf, sealed, type TurnEnd } from '../streams/batch.js';
@@ -22,7 +23,7 @@ export interface Answer {
  *
  * @throws TurnError, or another error, which is a defect.
  */
-export async function answer(context: TurnContext, { turn, usage }: BegunTurn): Promise<Answer> {
+export async function answer(context: TurnContext, { turn, usage, approvals }: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
   const transcript = new Transcript();
   let answered: Answer | undefined;
@@ -41,9 +42,9 @@ export async function answer(context: TurnContext, { turn, usage }: BegunTurn): 
   };
 
   const interceptors = deps.interceptors.all();
-  if (interceptors.length === 0) await loop(context, turn, transcript, write);
+  if (interceptors.length === 0) await loop(context, turn, approvals, transcript, write);
   else {
-    for await (const batch of intercepted(context, turn, interceptors)) {
+    for await (const batch of intercepted(context, turn, approvals, interceptors)) {
       assertBatch(interceptors, batch);
       const events = sealed(batch);
       transcript.add(events);
@@ -56,16 +57,27 @@ export async function answer(context: TurnContext, { turn, usage }: BegunTurn): 
 }
 
 /** Wraps the agent loop in the interceptors that the turn began with. */
-function intercepted(context: TurnContext, turn: Turn, interceptors: readonly Contribution<Interceptor>[]): AgentEvents {
+function intercepted(
+  context: TurnContext,
+  turn: Turn,
+  approvals: TurnApprovals,
+  interceptors: readonly Contribution<Interceptor>[],
+): AgentEvents {
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
-    if (!interceptor) return pulled((write) => loop(context, current, new Transcript(), write));
+    if (!interceptor) return pulled((write) => loop(context, current, approvals, new Transcript(), write));
     const returned = interceptor.value(current, (next) => from(index + 1, next));
     return eventsOf(interceptor.entry, returned);
   };
   return from(0, turn);
 }
 
-function loop({ agent, task, deps }: TurnContext, turn: Turn, transcript: Transcript, write: WriteBatch): Promise<void> {
-  return runLoop(agent, turn, transcript, deps, write, () => task.beginTools());
+function loop(
+  { agent, task, deps }: TurnContext,
+  turn: Turn,
+  approvals: TurnApprovals,
+  transcript: Transcript,
+  write: WriteBatch,
+): Promise<void> {
+  return runLoop({ agent, turn, approvals, transcript, deps, write, onToolsStart: () => task.beginTools() });
 }

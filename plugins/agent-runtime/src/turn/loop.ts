@@ -7,11 +7,18 @@ import {
   type SessionId,
   type ToolDeclaration,
   type Transcript,
+  type TurnApproval,
   TurnError,
   type TurnFinished,
+  type TurnText,
   type TurnToolCall,
   textOf,
+  type Usage,
 } from '@plugboard/kernel/contracts';
+import type { NewApproval } from '../approvals/approval.js';
+import { approvalNotice } from '../approvals/notice.js';
+import { approvalEvent, type TurnApprovals } from '../approvals/turn-approvals.js';
+import { withLead } from '../conversation/approved-results.js';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
@@ -26,42 +33,67 @@ import { StepReader } from '../model/step-reader.js';
 import { StreamedCalls } from '../model/streamed-calls.js';
 import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
+import type { ServerCall } from '../tools/tool-runner.js';
 import { type Toolbox, toolboxWith } from '../tools/toolbox.js';
+
+export interface LoopOptions {
+  readonly agent: Agent;
+  readonly turn: Turn;
+  readonly approvals: TurnApprovals;
+  /** Collects the events of the turn, but the terminal one. */
+  readonly transcript: Transcript;
+  readonly deps: LoopDependencies;
+  /** Receives the events of the turn. */
+  readonly write: WriteBatch;
+  /** Called before tools of the agent start. They wait for what it returns. */
+  onToolsStart(): Promise<void> | undefined;
+}
 
 /**
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
- * until it answers without a call, a limit is reached, or it calls a client tool.
+ * until it answers without a call, a limit is reached, it calls a client tool, or a call waits for
+ * approval. Calls of an earlier turn that were approved run first.
  *
- * @param transcript collects the events of the turn, but the terminal one.
- * @param write receives the events of the turn.
- * @param onToolsStart called before tools of the agent start. They wait for what it returns.
  * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
-export async function runLoop(
-  agent: Agent,
-  turn: Turn,
-  transcript: Transcript,
-  deps: LoopDependencies,
-  write: WriteBatch,
-  onToolsStart: () => Promise<void> | undefined,
-): Promise<void> {
-  const toolbox = toolboxWith(await deps.toolboxes.of(agent.tools, turn.signal), turn.tools);
+export async function runLoop({ agent, turn, approvals, transcript, deps, write, onToolsStart }: LoopOptions): Promise<void> {
+  const toolbox = withoutClientTools(toolboxWith(await deps.toolboxes.of(agent.tools, turn.signal), turn.tools), agent, turn);
   assertDistinctTools(turn.clientTools, toolbox);
   await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
 
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
-  const conversation = withPrompt(turn, agent);
   const streamedTools = turn.incremental ? turn.clientTools.map(({ name }) => name) : [];
   const guard = new RepeatGuard();
   const interceptors = deps.toolInterceptors.all();
   const origin = requestOrigin(turn, sessionOf(turn));
+  const calling = { toolbox, guard, agent, turn, interceptors, approvals };
   const asker = { request_id: turn.requestId, agent: agent.name };
+  const { spent } = approvals;
   let usage = NO_USAGE;
-  let toolCalls = 0;
+  let { toolCalls } = spent;
   let hasText = false;
 
+  if (approvals.waiting.length > 0) {
+    await write([...approvals.waiting.map(approvalEvent), noticeOf(approvals.waiting, approvals), finished('stop', usage)]);
+    return;
+  }
+  const approved = approvals.calls;
+  if (approved.length > 0) {
+    const starting = onToolsStart();
+    if (starting) await starting;
+    const events = approved.map(({ call }) => call);
+    transcript.add(events);
+    await write(events);
+    for await (const batch of deps.tools.run(approved, calling)) {
+      transcript.add(batch);
+      await write(batch);
+    }
+  }
+  const lead = transcript.messages().length;
+  const conversation = withLead(withPrompt(turn, agent), transcript.messages());
+
   for (let step = 1; ; step++) {
-    const messages = step === 1 ? conversation : [...conversation, ...transcript.messages()];
+    const messages = step === 1 ? conversation : [...conversation, ...transcript.messages().slice(lead)];
     turn.signal.throwIfAborted();
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
@@ -118,9 +150,9 @@ export async function runLoop(
     const ownCalls = calls.filter((call) => !isClientCall(call)).length;
     const limit = exceededLimit(agent, {
       // Such a turn needs no further model call.
-      step: endsWithClientCalls ? 0 : step,
+      step: endsWithClientCalls ? 0 : spent.steps + step,
       toolCalls: toolCalls + ownCalls,
-      tokens: usage.promptTokens + usage.completionTokens,
+      tokens: spent.tokens + tokensUsed(usage),
     });
     if (limit) {
       const text: readonly AgentEvent[] = hasText ? [] : [{ type: 'text', text: LIMIT_MESSAGES[limit](agent) }];
@@ -129,23 +161,35 @@ export async function runLoop(
       return;
     }
 
-    const asked = calls.map((call) =>
-      toolCall(streamed.takeId(call), call, read.connection, isClientCall(call) ? undefined : toolbox),
-    );
+    const firstIndex = toolCalls;
+    toolCalls += ownCalls;
+    approvals.beginStep(turn.id, { steps: spent.steps + step, toolCalls, tokens: spent.tokens + tokensUsed(usage) });
+    const running: ServerCall[] = [];
+    let index = firstIndex;
+    const asked = calls.map((made): TurnToolCall | TurnApproval => {
+      const call = toolCall(streamed.takeId(made), made, read.connection, isClientCall(made) ? undefined : toolbox);
+      if (!call.tool) return call;
+      const own = { call, index: index++ };
+      const waits = callToApprove(own, agent, toolbox, approvals);
+      if (!waits) running.push(own);
+      return waits ?? call;
+    });
     transcript.add(asked);
-    const starting = asked.some(({ tool }) => tool !== undefined) ? onToolsStart() : undefined;
+    const starting = running.length > 0 ? onToolsStart() : undefined;
     if (starting) {
       if (last.length > 0) await Promise.all([write(last), starting]);
       else await starting;
       last = [];
     }
     await write([...last, ...asked]);
-    const firstIndex = toolCalls;
-    toolCalls += ownCalls;
-    const own = asked.filter(({ tool }) => tool !== undefined).map((call, offset) => ({ call, index: firstIndex + offset }));
-    for await (const batch of deps.tools.run(own, { toolbox, guard, agent, turn, interceptors })) {
+    for await (const batch of deps.tools.run(running, calling)) {
       transcript.add(batch);
       await write(batch);
+    }
+    if (approvals.asked.length > 0) {
+      const notice = noticeOf(approvals.asked, approvals, read.hasText);
+      await write([notice, finished(endsWithClientCalls ? 'tool_calls' : 'stop', usage)]);
+      return;
     }
     if (endsWithClientCalls) {
       await write([finished('tool_calls', usage)]);
@@ -209,6 +253,47 @@ function withPrompt({ system, messages }: Turn, agent: Agent): readonly Message[
     return [prompt, ...messages];
   }
   return [{ ...first, content: `${system}\n\n${textOf(first.content)}` }, ...messages.slice(1)];
+}
+
+/**
+ * Lets a call wait for approval, if it needs one. Mistakes of the model are not shown to a person.
+ */
+function callToApprove(own: ServerCall, agent: Agent, { tools }: Toolbox, approvals: TurnApprovals): TurnApproval | undefined {
+  const known = tools.get(own.call.name);
+  if (!known || approvals.refusal || !agent.approves(known) || 'fault' in known.check(own.call.arguments)) return undefined;
+  return approvals.ask(own, known);
+}
+
+/** The server's text about the calls that wait. */
+function noticeOf(
+  waiting: readonly Pick<NewApproval, 'call' | 'code'>[],
+  { visibility }: TurnApprovals,
+  followsText = false,
+): TurnText {
+  return { type: 'text', text: `${followsText ? '\n\n' : ''}${approvalNotice(waiting, visibility)}`, isNotice: true };
+}
+
+/**
+ * The agent's tools. Without a session nothing can wait for approval: a tool that needs it gives
+ * way to a client tool of its name, so that the caller decides.
+ */
+function withoutClientTools(toolbox: Toolbox, agent: Agent, { session, clientTools }: Turn): Toolbox {
+  if (session !== undefined) return toolbox;
+  const replaced = new Set(
+    clientTools.flatMap(({ name }) => {
+      const known = toolbox.tools.get(name);
+      return known && agent.approves(known) ? [name] : [];
+    }),
+  );
+  if (replaced.size === 0) return toolbox;
+  return {
+    declarations: toolbox.declarations.filter(({ name }) => !replaced.has(name)),
+    tools: new Map([...toolbox.tools].filter(([name]) => !replaced.has(name))),
+  };
+}
+
+function tokensUsed({ promptTokens, completionTokens }: Usage): number {
+  return promptTokens + completionTokens;
 }
 
 function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {

@@ -1,5 +1,6 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { ApprovalRecords } from '../approvals/approval-records.js';
 import type { SessionHistory } from '../conversation/session-history.js';
 import { FailureLog } from '../lifecycle/failure-log.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
@@ -44,7 +45,7 @@ export class TurnRunner {
    * @param history the history of the turn's session, if it has one.
    */
   async run(turn: TurnTask, history?: SessionHistory): Promise<void> {
-    const { host, clock, ids, pin } = this.#context;
+    const { host, clock, ids, log, pin } = this.#context;
     const { revision } = this.#agents;
     await runTurn(turn, history, {
       host,
@@ -53,6 +54,8 @@ export class TurnRunner {
       pin,
       stores: this.#stores,
       storeCall: this.#storeCall,
+      approvals: new ApprovalRecords(this.#stores.one(), this.#storeCall, clock, log),
+      log,
       limiter: this.#limiter,
       credentials: this.#credentials,
       tools: this.#tools,

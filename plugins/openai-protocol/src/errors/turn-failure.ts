@@ -32,11 +32,16 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
     case 'rate_limited':
       return rateLimited(message, { ...retryAfterHeaders(1000), ...headers });
     case 'conversation_not_found':
+    case 'approval_not_found':
       return invalidRequest(message, { status: 404, code });
     case 'session_full':
     case 'conversation_exists':
+    case 'approval_pending':
+    case 'approval_decided':
       // Clients retry a 409 automatically, and would get the same answer.
       return invalidRequest(message, { status: 409, code, headers: NO_RETRY });
+    case 'approval_expired':
+      return invalidRequest(message, { status: 410, code });
     case 'quota_exceeded':
       return new ProtocolError(507, { error: { message, type: 'server_error', param: null, code } }, NO_RETRY);
     case 'turn_interrupted':

@@ -152,6 +152,20 @@ export const MIGRATIONS: readonly Migration[] = [
     UNIQUE (entry, key)
   ) STRICT;
   `,
+  `
+  -- Tool calls that wait for a person's approval, or waited.
+  CREATE TABLE approval (
+    id INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    waits INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (project, name)
+  ) STRICT;
+  CREATE INDEX approval_by_session ON approval (session);
+  CREATE INDEX approval_waiting ON approval (project, id) WHERE waits = 1;
+  `,
 ];
 
 /**

@@ -1,5 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import type { OpenedDatabase } from '../database/open-database.js';
+import { ApprovalTable } from './approval-table.js';
 import { DocumentTable } from './document-table.js';
 import { ExpiredRows, type Swept } from './expired-rows.js';
 import { ForkTable } from './fork-table.js';
@@ -24,6 +25,7 @@ export class StoreTables {
   readonly turns: TurnTable;
   readonly pendingCalls: PendingToolCallTable;
   readonly documents: DocumentTable;
+  readonly approvals: ApprovalTable;
   readonly idempotency: IdempotencyTable;
   readonly state: StateTable;
   readonly #expired: ExpiredRows;
@@ -37,6 +39,7 @@ export class StoreTables {
     this.turns = new TurnTable(path, opened, clock);
     this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
     this.documents = new DocumentTable(opened.database);
+    this.approvals = new ApprovalTable(opened.database);
     this.idempotency = new IdempotencyTable(opened.database, clock);
     this.state = new StateTable(opened.database);
     this.#expired = new ExpiredRows(opened, clock);

@@ -2,6 +2,7 @@ import type { AgentEvent, StateStore } from '@plugboard/kernel';
 import {
   type AgentEvents,
   type AgentRuntime,
+  type Approvals,
   type ClaimResult,
   type Conversations,
   type FailureCode,
@@ -83,6 +84,10 @@ export class ScriptedRuntime implements AgentRuntime {
 
   get conversations(): Conversations {
     throw new Error('a ScriptedRuntime has no conversations; test them with startServer');
+  }
+
+  get approvals(): Approvals {
+    throw new Error('a ScriptedRuntime has no approvals; test them with startServer');
   }
 
   async ready(): Promise<boolean> {

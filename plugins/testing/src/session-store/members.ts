@@ -3,8 +3,8 @@ import type { SessionStore } from '@plugboard/kernel';
 
 type Methods<T> = { readonly [K in keyof T]: true };
 
-/** Every method of the five interfaces. The compiler keeps the lists complete. */
-const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idempotency' | 'state'>> = {
+/** Every method of the six interfaces. The compiler keeps the lists complete. */
+const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'approvals' | 'idempotency' | 'state'>> = {
   load: true,
   version: true,
   begin: true,
@@ -24,6 +24,7 @@ const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idem
 };
 const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: true, load: true };
 const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
+const APPROVALS: Methods<SessionStore['approvals']> = { get: true, waiting: true, replace: true };
 const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
 const STATE: Methods<SessionStore['state']> = { get: true, change: true, list: true };
 
@@ -36,6 +37,7 @@ export function assertMembers(store: SessionStore): void {
     ...missingFrom('', store, STORE),
     ...missingFrom('pendingToolCalls.', store.pendingToolCalls, PENDING_TOOL_CALLS),
     ...missingFrom('documents.', store.documents, DOCUMENTS),
+    ...missingFrom('approvals.', store.approvals, APPROVALS),
     ...missingFrom('idempotency.', store.idempotency, IDEMPOTENCY),
     ...missingFrom('state.', store.state, STATE),
   ];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ManualClock } from '../base/clock.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
+import { approvalCases } from './cases/approval-cases.js';
 import { conversationCases } from './cases/conversation-cases.js';
 import { deleteCases } from './cases/delete-cases.js';
 import { documentCases } from './cases/document-cases.js';
@@ -95,7 +96,7 @@ export function sessionStoreCases(options: SessionStoreContractOptions): readonl
       }
     });
 
-  add('has every method of its five interfaces', async () => {}); // asserted before each case
+  add('has every method of its six interfaces', async () => {}); // asserted before each case
   add('reports that it works', async (store) => {
     const { ok, reason } = await store.health();
     assert.equal(ok, true, `health() reports that the store does not work: ${reason ?? 'without a reason'}`);
@@ -109,6 +110,7 @@ export function sessionStoreCases(options: SessionStoreContractOptions): readonl
   forkCases(suite);
   deleteCases(suite);
   documentCases(suite);
+  approvalCases(suite);
   pendingToolCallCases(suite);
   idempotencyCases(suite);
   stateCases(suite);

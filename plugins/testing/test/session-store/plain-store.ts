@@ -1,5 +1,8 @@
 import type { Message, SessionStore, StateStore } from '@plugboard/kernel';
 import {
+  type ApprovalChange,
+  type ApprovalPage,
+  type ApprovalStore,
   conversationId,
   type DocumentStore,
   type IdempotencyKey,
@@ -13,6 +16,7 @@ import {
   type SessionId,
   type SessionInfo,
   type SessionPage,
+  type StoredApproval,
   type StoredDocument,
   type StoredSession,
   type StoredTurn,
@@ -50,6 +54,7 @@ export class StoredData {
   readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
   readonly begun = new Map<string, InterruptedTurn>();
   readonly documents = new Map<string, StoredDocument>();
+  readonly approvals = new Map<string, StoredApproval>();
   readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
   readonly state = new TestState();
 }
@@ -123,10 +128,13 @@ export class PlainStore implements SessionStore {
     return JSON.stringify([project, route, key]);
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, user, idempotency, state = [] }: TurnCommit): Promise<void> {
+  async commit(
+    id: SessionId,
+    { turnId, expected, messages, user, idempotency, state = [], approvals }: TurnCommit,
+  ): Promise<void> {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
-    const copies = structuredClone({ messages, idempotency }); // before anything changes
+    const copies = structuredClone({ messages, idempotency, approvals }); // before anything changes
     this.kept.state.apply(state);
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
     session.turns.push(copies.messages);
@@ -134,6 +142,7 @@ export class PlainStore implements SessionStore {
     session.updatedAt = this.clock.now();
     if (turnId !== undefined) this.begun.delete(turnId);
     if (copies.idempotency) this.putAnswer(copies.idempotency);
+    for (const approval of copies.approvals ?? []) this.putApproval(id, approval);
   }
 
   add(id: SessionId, more: Partial<PlainSession>): PlainSession {
@@ -153,6 +162,31 @@ export class PlainStore implements SessionStore {
     for (const { turnId } of turns) this.begun.delete(turnId);
     this.left.clear();
     return turns;
+  }
+
+  readonly approvals: ApprovalStore = {
+    get: async (project, id) => structuredClone(this.kept.approvals.get(this.nameOf(project, id))),
+    waiting: (project, page) => this.waitingApprovals(project, page),
+    replace: (read, change) => this.replaceApproval(read, change),
+  };
+
+  putApproval(id: SessionId, approval: ApprovalChange): void {
+    this.kept.approvals.set(this.nameOf(id.project, approval.id), { ...approval, session: { ...id } });
+  }
+
+  async waitingApprovals(project: string, { limit, order, after, agents }: ApprovalPage): Promise<readonly StoredApproval[]> {
+    const all = [...this.kept.approvals.values()].filter(({ session }) => session.project === project);
+    if (order === 'desc') all.reverse();
+    const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+    if (after !== undefined && start === 0) return [];
+    const waiting = all.slice(start).filter(({ waits, session }) => waits && (agents?.includes(session.agent) ?? true));
+    return structuredClone(waiting.slice(0, limit));
+  }
+
+  async replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): Promise<boolean> {
+    if (this.kept.approvals.get(this.nameOf(read.session.project, read.id))?.text !== read.text) return false;
+    this.putApproval(read.session, { id: read.id, ...change });
+    return true;
   }
 
   readonly documents: DocumentStore = {
@@ -268,6 +302,9 @@ export class PlainStore implements SessionStore {
     this.sessions.delete(this.keyOf(id));
     for (const [name, document] of this.kept.documents) {
       if (this.keyOf(document.id) === this.keyOf(id)) this.kept.documents.delete(name);
+    }
+    for (const [name, { session }] of this.kept.approvals) {
+      if (this.keyOf(session) === this.keyOf(id)) this.kept.approvals.delete(name);
     }
     for (const turn of this.begun.values()) if (this.keyOf(turn.id) === this.keyOf(id)) this.begun.delete(turn.turnId);
     return true;

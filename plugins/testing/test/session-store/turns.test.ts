@@ -19,6 +19,7 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
     'starts a new session over a deleted one without a turn',
     'leaves no message behind when a session is deleted during a commit',
     'keeps deletions across a restart and recovers no turn of a deleted session',
+    'stores no approval of a turn that is refused',
     'stores an idempotency record together with its turn, or not at all',
     'changes the state with a turn, or not at all',
   ]);
@@ -91,6 +92,7 @@ t.test('finds faults after a restart', async (t) => {
     deleted,
     afterwards,
     'returns documents after a restart',
+    'keeps approvals across a restart',
     'loads a pending turn after a restart',
     'keeps idempotency records across a restart',
     'keeps the state after a restart',

@@ -48,6 +48,7 @@ function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
       ];
     }),
     conversations: {} as AgentRuntime['conversations'],
+    approvals: {} as AgentRuntime['approvals'],
     ready: async () => true,
     ...change,
   };

@@ -2,6 +2,7 @@ import { type AgentEvent, AgentRuntimes, type Principal } from '@plugboard/kerne
 import {
   type AgentEvents,
   type AgentRuntime,
+  type Approvals,
   type ClaimResult,
   type Conversations,
   type IdempotencyKey,
@@ -108,6 +109,7 @@ export function startRoute(options: RouteOptions = {}) {
       return turnEvents(options.run?.(turn) ?? events(options.batches ?? says('Hello')));
     },
     conversations: { get: options.conversation ?? noConversation } as Partial<Conversations> as Conversations,
+    approvals: {} as Approvals,
     ready: async () => true,
   };
   const context = testContext(chatCompletions, { config: options.config, clock });

@@ -36,11 +36,15 @@ export function turnFailureError(
     case 'rate_limited':
       return new MessagesError(429, 'rate_limit_error', message, { code, headers: waitOf(failure) });
     case 'conversation_not_found':
+    case 'approval_not_found':
       return new MessagesError(404, 'not_found_error', message, { code });
     case 'session_busy':
       return new MessagesError(409, 'invalid_request_error', message, { code, headers: waitOf(failure) });
     case 'session_full':
     case 'conversation_exists':
+    case 'approval_pending':
+    case 'approval_decided':
+    case 'approval_expired':
     case 'quota_exceeded':
     case 'turn_interrupted':
     case 'turn_cancelled':

@@ -77,6 +77,7 @@ export function startRoutes(options: RouteOptions = {}) {
         options.conversation ??
         (() => Promise.reject(new TurnError('conversation_not_found', 'There is no conversation with this id.'))),
     } as Partial<Conversations> as Conversations,
+    approvals: {} as AgentRuntime['approvals'],
     ready: async () => true,
   };
   const context = testContext(plugin, { config: options.config ?? {}, clock: new ManualClock() });

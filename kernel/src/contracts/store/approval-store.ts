@@ -1,0 +1,40 @@
+import type { ApprovalChange, SessionId } from './conversation-store.js';
+
+/**
+ * Requests for a person's approval. The runtime writes and reads their texts; a store knows only
+ * which of them wait.
+ *
+ * 1. `commit` of a session stores them together with their turn (`TurnCommit.approvals`), or not at
+ *    all.
+ * 2. `replace` changes one, if nobody else has changed it since it was read. So of two decisions at
+ *    once, one takes effect.
+ * 3. They stay as long as their session, and are deleted with it; `fork` does not copy them.
+ *
+ * @experimental
+ */
+export interface ApprovalStore {
+  get(project: string, id: string): Promise<StoredApproval | undefined>;
+  /** Lists those of a project that wait, in the order in which they were stored. */
+  waiting(project: string, page: ApprovalPage): Promise<readonly StoredApproval[]>;
+  /**
+   * Replaces an approval, and does nothing if it is no longer as it was read.
+   * @param read what another method returned.
+   * @returns whether it was replaced.
+   */
+  replace(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): Promise<boolean>;
+}
+
+/** A request for a person's approval, as a store keeps it. @experimental */
+export interface StoredApproval extends ApprovalChange {
+  readonly session: SessionId;
+}
+
+/** Which waiting approvals of a project to list. @experimental */
+export interface ApprovalPage {
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+  /** Id of the last approval of the previous page. If it does not exist, the page is empty. */
+  readonly after?: string | undefined;
+  /** Only those of these agents. */
+  readonly agents?: readonly string[] | undefined;
+}

@@ -1,0 +1,142 @@
+import { audit, type Clock, type Logger, type Message, type Principal, type SessionStore } from '@plugboard/kernel';
+import { openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import type { StoreCall } from '../store/store-call.js';
+import type { ToolOutcome } from '../tools/run-tool.js';
+import { type Approval, approvalIdOf, approvalOf, type Decision, digestOf, encodeApproval } from './approval.js';
+
+/** The open calls of a session that a person decides about. */
+export interface OpenApprovals {
+  /** In the order of the calls. */
+  readonly approvals: readonly Approval[];
+  /** Ids of calls that were copied from another session, and cannot run here. */
+  readonly copied: readonly string[];
+}
+
+/** Reads and changes the requests for approval in the store. Every change is made once. */
+export class ApprovalRecords {
+  readonly #store: SessionStore;
+  readonly #storeCall: StoreCall;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+
+  constructor(store: SessionStore, storeCall: StoreCall, clock: Clock, log: Logger) {
+    this.#store = store;
+    this.#storeCall = storeCall;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async get(project: string, id: string): Promise<Approval | undefined> {
+    const stored = await this.#storeCall(() => this.#store.approvals.get(project, id), 'approvals.get');
+    return stored && approvalOf(stored);
+  }
+
+  /** The calls at the end of a conversation that wait for a person, or did. */
+  async openIn(session: SessionId, messages: readonly Message[]): Promise<OpenApprovals> {
+    const approvals: Approval[] = [];
+    const copied: string[] = [];
+    for (const callId of openToolCalls(messages)) {
+      const approval = await this.get(session.project, approvalIdOf(callId));
+      if (!approval) continue;
+      if (isSame(approval.stored.session, session)) approvals.push(approval);
+      else copied.push(callId);
+    }
+    return { approvals, copied };
+  }
+
+  /**
+   * Decides about a call that waits. Returns it as it then is: with another decision, if somebody
+   * else was faster.
+   *
+   * @param decider the caller that decided; undefined if nobody did.
+   */
+  async decide(approval: Approval, decision: Decision, decider?: Principal): Promise<Approval> {
+    let current: Approval | undefined = approval;
+    while (current?.state === 'waiting') {
+      const decided: Approval | undefined = await this.#replace(current, {
+        ...current,
+        state: decision.approve ? 'approved' : 'denied',
+        decision,
+      });
+      if (decided) {
+        this.#audit(decided, decision, decider);
+        return decided;
+      }
+      current = await this.get(approval.stored.session.project, approval.id);
+    }
+    return current ?? approval;
+  }
+
+  /** Decides about a call whose time is over. */
+  async expire(approval: Approval): Promise<Approval> {
+    if (approval.state !== 'waiting' || this.#clock.now() < approval.expiresAt) return approval;
+    return this.decide(approval, { approve: false, by: 'expired' });
+  }
+
+  /** Counts a wrong code that another caller tried. @returns how many there were. */
+  async countWrongCode(approval: Approval): Promise<number> {
+    const wrongCodes = (approval.wrongCodes ?? 0) + 1;
+    await this.#replace(approval, { ...approval, wrongCodes });
+    return wrongCodes;
+  }
+
+  /**
+   * An approved call is about to run. Returns undefined if somebody else has changed it meanwhile.
+   */
+  start(approval: Approval): Promise<Approval | undefined> {
+    return this.#replace(approval, { ...approval, state: 'started' });
+  }
+
+  /** An approved call has a result. It is kept until the conversation has it. */
+  async end(approval: Approval, outcome: ToolOutcome): Promise<void> {
+    await this.#replace(approval, { ...approval, state: 'ended', outcome });
+  }
+
+  async #replace(approval: Approval, change: Approval): Promise<Approval | undefined> {
+    const { stored } = approval;
+    const { waits, text } = encodeApproval(change);
+    const replaced = await this.#storeCall(
+      () => this.#store.approvals.replace(stored, { waits, text }),
+      'approvals.replace',
+      stored.session,
+    );
+    return replaced ? approvalOf({ ...stored, waits, text }) : undefined;
+  }
+
+  #audit(approval: Approval, { approve, by, reason }: Decision, decider: Principal | undefined): void {
+    const event = by === 'expired' || by === 'overtaken' ? `approval_${by}` : 'approval_decided';
+    const waited_ms = Math.max(0, Math.round(this.#clock.now() - approval.createdAt));
+    const fields = { ...auditFields(approval), approve, by, reason, ...callerFields(decider), waited_ms };
+    audit(this.#log, event, fields, AUDITED[event] ?? 'a tool call was approved or denied');
+  }
+}
+
+const AUDITED: Readonly<Record<string, string>> = {
+  approval_expired: 'a tool call was not approved in time',
+  approval_overtaken: 'a tool call was not approved before the next message',
+};
+
+/** What an audit line says about a call. Never its arguments. */
+export function auditFields({
+  id,
+  call,
+  stored,
+}: Pick<Approval, 'id' | 'call'> & { readonly stored: { readonly session: SessionId } }): object {
+  const { project, agent } = stored.session;
+  return {
+    approval: id,
+    project,
+    agent,
+    tool: `${call.tool.entry}/${call.tool.name}`,
+    arguments_digest: digestOf(call.arguments),
+  };
+}
+
+/** Who did it. */
+export function callerFields(principal: Principal | undefined): object {
+  return principal ? { token_id: principal.tokenId, token_name: principal.token, subject: principal.subject } : {};
+}
+
+function isSame(a: SessionId, b: SessionId): boolean {
+  return a.project === b.project && a.agent === b.agent && a.key === b.key;
+}

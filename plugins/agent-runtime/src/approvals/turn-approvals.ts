@@ -1,0 +1,134 @@
+import type { IdSource, Principal } from '@plugboard/kernel';
+import { callerId, type Target, type TurnApproval, type TurnToolCall } from '@plugboard/kernel/contracts';
+import { type ToolOutcome, toolError } from '../tools/run-tool.js';
+import type { ApprovalDesk, ApprovedCall, ServerCall } from '../tools/tool-runner.js';
+import type { AgentTool } from '../tools/toolbox.js';
+import {
+  type Approval,
+  approvalIdOf,
+  digestOf,
+  type NewApproval,
+  NOTHING_SPENT,
+  newCode,
+  principalOf,
+  type Spent,
+  storedPrincipal,
+} from './approval.js';
+import type { ApprovalRecords } from './approval-records.js';
+import { changedTool, UNKNOWN_EFFECT } from './denial.js';
+
+/** Why a call cannot wait, for the model. */
+const NO_SESSION = 'The call needs the approval of a person, and can only wait for it in a session. It did not run.';
+const NO_IDENTITY =
+  'The call needs the approval of a person. It did not run, because its caller has no identity: the token has no subject.';
+
+interface TurnApprovalsOptions {
+  readonly ids: IdSource;
+  readonly principal: Principal;
+  readonly visibility: Target['toolVisibility'];
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Absent without a session. */
+  readonly records?: ApprovalRecords | undefined;
+  /** Calls of the session that still wait. */
+  readonly waiting?: readonly Approval[];
+  /** Calls of the session that were approved. They run first. */
+  readonly approved?: readonly Approval[];
+  readonly spent?: Spent;
+}
+
+/** What one turn does with calls that need approval: those before it, and those that it makes. */
+export class TurnApprovals implements ApprovalDesk {
+  readonly waiting: readonly Approval[];
+  readonly approved: readonly Approval[];
+  /** What the turns before have used of the agent's limits, if this one goes on. */
+  readonly spent: Spent;
+  readonly visibility: Target['toolVisibility'];
+  /** The calls of this turn that wait. */
+  readonly asked: NewApproval[] = [];
+  /** Results of the approved calls, by the ids of the calls. */
+  readonly outcomes = new Map<string, ToolOutcome>();
+  readonly #options: TurnApprovalsOptions;
+  #turnId = '';
+  #using: Spent = NOTHING_SPENT;
+
+  constructor(options: TurnApprovalsOptions) {
+    this.#options = options;
+    this.waiting = options.waiting ?? [];
+    this.approved = options.approved ?? [];
+    this.spent = options.spent ?? NOTHING_SPENT;
+    this.visibility = options.visibility;
+  }
+
+  /** A step makes calls. @param using what the turn has used with them. */
+  beginStep(turnId: string, using: Spent): void {
+    this.#turnId = turnId;
+    this.#using = using;
+  }
+
+  /** Why no call of this turn can wait, as the result of the call. */
+  get refusal(): ToolOutcome | undefined {
+    if (!this.#options.records) return toolError(NO_SESSION);
+    return callerId(this.#options.principal) === undefined ? toolError(NO_IDENTITY) : undefined;
+  }
+
+  ask({ call, index }: ServerCall, tool: AgentTool): TurnApproval {
+    const { ids, principal, params } = this.#options;
+    const taken = new Set(this.asked.map(({ code }) => code));
+    let code = newCode(ids);
+    while (taken.has(code)) code = newCode(ids);
+    const approval: NewApproval = {
+      id: approvalIdOf(call.id),
+      state: 'waiting',
+      code,
+      call: { ...call, tool: { entry: tool.entry, name: tool.tool.name } },
+      schema: digestOf(tool.tool.inputSchema),
+      turnId: this.#turnId,
+      index,
+      caller: callerId(principal) ?? '',
+      principal: storedPrincipal(principal),
+      params,
+      spent: this.#using,
+    };
+    this.asked.push(approval);
+    return approvalEvent(approval);
+  }
+
+  /** The approved calls, to be run before the first model call. */
+  get calls(): readonly ServerCall[] {
+    const { records } = this.#options;
+    if (!records) return [];
+    return this.approved.map((approval) => ({
+      call: { ...approval.call, approval: approval.id },
+      index: approval.index,
+      approved: this.#approvedCall(approval, records),
+    }));
+  }
+
+  #approvedCall(approval: Approval, records: ApprovalRecords): ApprovedCall {
+    let current = approval;
+    const { call } = approval;
+    const label = `${call.tool.entry}/${call.tool.name}`;
+    return {
+      turnId: approval.turnId,
+      principal: principalOf(approval),
+      begin: async (tool) => {
+        if (current.state === 'ended') return current.outcome ?? UNKNOWN_EFFECT;
+        if (!tool || digestOf(tool.tool.inputSchema) !== approval.schema) return changedTool(label);
+        if (current.state === 'started') return (tool.tool.effect ?? 'write') === 'write' ? UNKNOWN_EFFECT : undefined;
+        const started = await records.start(current);
+        if (!started) return UNKNOWN_EFFECT; // somebody else runs it
+        current = started;
+        return undefined;
+      },
+      end: async (outcome) => {
+        this.outcomes.set(call.id, outcome);
+        if (current.state !== 'ended') await records.end(current, outcome);
+        current = { ...current, state: 'ended', outcome };
+      },
+    };
+  }
+}
+
+export function approvalEvent({ id, code, call }: Pick<NewApproval, 'id' | 'code' | 'call'>): TurnApproval {
+  return { type: 'approval', id, code, call: call as TurnToolCall };
+}

@@ -1,0 +1,141 @@
+import type { Message } from '@plugboard/kernel';
+import { type ApprovalDecision, type SessionId, type ToolMessage, textOf } from '@plugboard/kernel/contracts';
+import { type Approval, isOwn, NOTHING_SPENT, type Spent } from '../approvals/approval.js';
+import { approvalDecided, approvalNotFound, approvalPending } from '../approvals/approval-errors.js';
+import type { ApprovalRecords, OpenApprovals } from '../approvals/approval-records.js';
+import { decisionsIn, looksLikeDecisions } from '../approvals/decision-lines.js';
+import { DENIED_IN_COPY, denialOf, deniedMessage } from '../approvals/denial.js';
+import type { TurnContext } from '../lifecycle/turn-context.js';
+
+/** Another caller that tries more codes than this denies what waits. */
+const MAX_WRONG_CODES = 10;
+
+/**
+ * The open calls at the end of a session that a person decides about, and what a request says about
+ * them.
+ */
+export class ApprovalTail {
+  /** Ids of the calls. The caller cannot answer them. */
+  readonly callIds: ReadonlySet<string>;
+  /** The messages of the request, without one that only decides. */
+  readonly messages: readonly Message[];
+  readonly #context: TurnContext;
+  readonly #records: ApprovalRecords;
+  readonly #open: OpenApprovals;
+  /** Undefined if the request decides nothing. */
+  readonly #decisions: readonly ApprovalDecision[] | undefined;
+
+  private constructor(
+    context: TurnContext,
+    open: OpenApprovals,
+    messages: readonly Message[],
+    decisions: readonly ApprovalDecision[] | undefined,
+  ) {
+    this.#context = context;
+    this.#records = context.deps.approvals;
+    this.#open = open;
+    this.messages = messages;
+    this.#decisions = decisions;
+    this.callIds = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
+  }
+
+  /**
+   * Reads the calls and what the request says about them. Changes nothing, except that calls whose
+   * time is over are denied.
+   *
+   * @throws TurnError `approval_not_found`, `approval_decided`; `approval_pending` if they wait for
+   *   another caller.
+   */
+  static async read(context: TurnContext, session: SessionId, history: readonly Message[]): Promise<ApprovalTail> {
+    const { request, deps } = context;
+    const { approvals: stored, copied } = await deps.approvals.openIn(session, history);
+    const approvals = await Promise.all(stored.map((approval) => deps.approvals.expire(approval)));
+    const last = request.messages.at(-1);
+    const text = approvals.length > 0 && last?.role === 'user' ? textOf(last.content) : '';
+    await assertOwn(context, approvals, text);
+    const lines = decisionsIn(text, approvals);
+    const items = request.approvals ?? [];
+    for (const item of items) await assertDecidable(context, approvals, item);
+    const messages = lines ? request.messages.slice(0, -1) : request.messages;
+    const decisions = lines || items.length > 0 ? [...items, ...(lines ?? [])] : undefined;
+    return new ApprovalTail(context, { approvals, copied }, messages, decisions);
+  }
+
+  /** Whether the request decides about a call. */
+  get decides(): boolean {
+    return this.#decisions !== undefined;
+  }
+
+  /**
+   * Takes the decisions of the request, each once.
+   * @param overtakes whether the request goes on with another message: what waits is then denied.
+   */
+  async settle(overtakes: boolean): Promise<SettledTail> {
+    const { principal } = this.#context.request;
+    const settled: Approval[] = [];
+    for (const approval of this.#open.approvals) {
+      const decision = this.#decisions?.find(({ id }) => id === approval.id);
+      if (decision) {
+        const { approve, reason } = decision;
+        settled.push(await this.#records.decide(approval, { approve, reason, by: 'person' }, principal));
+      } else if (overtakes) settled.push(await this.#records.decide(approval, { approve: false, by: 'overtaken' }, principal));
+      else settled.push(approval);
+    }
+    const denied = settled.filter(({ state }) => state === 'denied');
+    return {
+      waiting: settled.filter(({ state }) => state === 'waiting'),
+      approved: settled.filter(({ state }) => state !== 'waiting' && state !== 'denied'),
+      denied,
+      closing: [
+        ...denied.map(({ call, decision }) => deniedMessage(call.id, denialOf(decision))),
+        ...this.#open.copied.map((id) => deniedMessage(id, DENIED_IN_COPY)),
+      ],
+      params: overtakes ? undefined : settled[0]?.params,
+      spent: overtakes ? NOTHING_SPENT : (settled[0]?.spent ?? NOTHING_SPENT),
+    };
+  }
+}
+
+/** The open calls of a session after the decisions of a request. */
+export interface SettledTail {
+  /** Calls that nobody has decided about. Nothing runs until somebody has. */
+  readonly waiting: readonly Approval[];
+  readonly approved: readonly Approval[];
+  readonly denied: readonly Approval[];
+  /** Results of the calls that do not run. */
+  readonly closing: readonly ToolMessage[];
+  /** Parameters and used limits of the turn that asked, if this one goes on with it. */
+  readonly params: Readonly<Record<string, unknown>> | undefined;
+  readonly spent: Spent;
+}
+
+/** @throws TurnError if calls wait for another caller, who alone may go on. */
+async function assertOwn({ request, deps }: TurnContext, approvals: readonly Approval[], text: string): Promise<void> {
+  const foreign = approvals.filter((approval) => approval.state !== 'denied' && !isOwn(approval, request.principal));
+  if (foreign.length === 0) return;
+  if (looksLikeDecisions(text)) {
+    for (const approval of foreign) {
+      if (approval.state !== 'waiting') continue;
+      if ((await deps.approvals.countWrongCode(approval)) < MAX_WRONG_CODES) continue;
+      const { session } = approval.stored;
+      const current = (await deps.approvals.get(session.project, approval.id)) ?? approval;
+      await deps.approvals.decide(current, { approve: false, by: 'guessed' }, request.principal);
+    }
+  }
+  throw approvalPending();
+}
+
+/**
+ * @throws TurnError `approval_not_found` for a call of another session or caller;
+ *   `approval_decided` for one that was decided otherwise.
+ */
+async function assertDecidable(
+  { request, deps }: TurnContext,
+  approvals: readonly Approval[],
+  item: ApprovalDecision,
+): Promise<void> {
+  const open = approvals.find(({ id }) => id === item.id);
+  const known = open ?? (await deps.approvals.get(request.principal.project, item.id));
+  if (!known || !isOwn(known, request.principal)) throw approvalNotFound(item.id);
+  if (!open || (open.state !== 'waiting' && item.approve !== open.decision?.approve)) throw approvalDecided(known);
+}

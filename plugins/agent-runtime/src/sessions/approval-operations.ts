@@ -1,0 +1,89 @@
+import { type Extensions, type PluginContext, type Principal, type SessionStore, SessionStores } from '@plugboard/kernel';
+import type {
+  ApprovalDecision,
+  Approval as ApprovalInfo,
+  ApprovalListPage,
+  Approvals,
+  StoredApproval,
+} from '@plugboard/kernel/contracts';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { type Approval, approvalOf, isOwn, shownApproval } from '../approvals/approval.js';
+import { approvalDecided, approvalExpired, approvalNotFound } from '../approvals/approval-errors.js';
+import { ApprovalRecords } from '../approvals/approval-records.js';
+import { type StoreCall, storeCalls } from '../store/store-call.js';
+import { CurrentAgents } from '../turn/current-agents.js';
+
+/** Approvals that are read from the store at once, to find those that the caller may see. */
+const READ_AT_ONCE = 100;
+
+/** What callers do with tool calls that wait, outside of turns. */
+export class ApprovalOperations implements Approvals {
+  readonly #context: PluginContext;
+  readonly #stores: Extensions<SessionStore>;
+  readonly #storeCall: StoreCall;
+  readonly #agents: CurrentAgents;
+
+  constructor(@inject(CONTEXT) context: PluginContext, @inject(CurrentAgents) agents: CurrentAgents) {
+    this.#context = context;
+    this.#stores = context.extensions(SessionStores);
+    this.#storeCall = storeCalls(context.clock);
+    this.#agents = agents;
+  }
+
+  async list({ limit, order, after }: ApprovalListPage, principal: Principal): Promise<readonly ApprovalInfo[]> {
+    if (after !== undefined) await this.#require(after, principal);
+    const found: Approval[] = [];
+    let last = after;
+    while (found.length < limit) {
+      const stored = await this.#waiting({ limit: READ_AT_ONCE, order, after: last, agents: principal.agents }, principal);
+      const now = this.#context.clock.now();
+      const visible = stored.map(approvalOf).filter((one) => mayDecide(one, principal) && one.expiresAt > now);
+      found.push(...visible);
+      last = stored.at(-1)?.id;
+      if (stored.length < READ_AT_ONCE) break;
+    }
+    return found.slice(0, limit).map((approval) => this.#shown(approval));
+  }
+
+  async decide(id: string, { approve, reason }: Omit<ApprovalDecision, 'id'>, principal: Principal): Promise<ApprovalInfo> {
+    const records = this.#records;
+    const approval = await records.expire(await this.#require(id, principal));
+    if (approval.decision?.by === 'expired') throw approvalExpired(id);
+    if (approval.state !== 'waiting') throw approvalDecided(approval);
+    const decision = { approve, reason, by: 'person', nonce: this.#context.ids.base62(8) } as const;
+    const decided = await records.decide(approval, decision, principal);
+    if (decided.decision?.nonce !== decision.nonce) throw approvalDecided(decided);
+    return this.#shown(decided);
+  }
+
+  get #records(): ApprovalRecords {
+    const { clock, log } = this.#context;
+    return new ApprovalRecords(this.#stores.one(), this.#storeCall, clock, log);
+  }
+
+  #waiting(
+    page: Parameters<SessionStore['approvals']['waiting']>[1],
+    { project }: Principal,
+  ): Promise<readonly StoredApproval[]> {
+    return this.#storeCall(() => this.#stores.one().approvals.waiting(project, page), 'approvals.waiting');
+  }
+
+  /** @throws TurnError `approval_not_found` */
+  async #require(id: string, principal: Principal): Promise<Approval> {
+    const approval = await this.#records.get(principal.project, id);
+    if (!approval || !mayDecide(approval, principal)) throw approvalNotFound(id);
+    return approval;
+  }
+
+  /** An agent that is gone shows nothing. */
+  #shown(approval: Approval): ApprovalInfo {
+    const agent = this.#agents.revision.directory.named(approval.stored.session.agent);
+    return shownApproval(approval, agent?.toolVisibility ?? 'none');
+  }
+}
+
+/** Whether the principal may list and decide it: by its scope, or because it began the turn. */
+function mayDecide(approval: Approval, principal: Principal): boolean {
+  if (principal.agents?.includes(approval.stored.session.agent) === false) return false;
+  return principal.scopes.includes('approve') || (principal.scopes.includes('chat') && isOwn(approval, principal));
+}
