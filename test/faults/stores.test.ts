@@ -114,8 +114,8 @@ t.test('a damaged row affects one session only, and the other interrupted inputs
   t.equal((await server.chat(saying('hello', { session_id: 'bad' }))).status, 502);
 });
 
-t.test('S-37 beyond the cache limit the largest idle conversation is evicted first', async (t) => {
-  const limit = 'limits: { sessionCache: 128kb }\n';
+t.test('S-37 when memory is needed, the largest idle conversation is evicted first', async (t) => {
+  const limit = 'limits: { memory: 256kb }\n';
   const server = await TestServer.start(
     t,
     `${TRANSPORTS}sessions: { use: sqlite, path: ${JSON.stringify(join(t.testdir(), 's.db'))} }\n${limit}${ASSISTANT}`,
@@ -135,7 +135,7 @@ t.test('S-37 beyond the cache limit the largest idle conversation is evicted fir
   };
   await say('large', 40_000);
   await say('small', 10_000);
-  await say('medium', 30_000); // 80 kB count as 160 kB: the largest leaves
+  await say('medium', 30_000); // 80 kB count as 240 kB: the largest leaves
   loads.length = 0;
   for (const key of ['small', 'medium', 'large']) await say(key, 10);
   t.same(loads, ['large'], 'the others were still in memory');

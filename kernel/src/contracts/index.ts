@@ -68,6 +68,7 @@ export { withSummary } from './messages/with-summary.js';
 export type { ModelEnd, ModelText, ModelToolCall, ModelToolCallDelta, ToolDeclaration } from './model/model-connector.js';
 export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';
+export { Account } from './runtime/account.js';
 export type {
   AgentRuntime,
   AnswerRecorder,

@@ -347,5 +347,7 @@ function bytesOf(messages: readonly Message[]): number {
 }
 
 function infoOf({ id, createdAt, updatedAt, user, metadata, turns }: Session): SessionInfo {
-  return structuredClone({ id, conversation: conversationId(id), createdAt, updatedAt, turns: turns.length, user, metadata });
+  const bytes = bytesOf(turns.flat());
+  const conversation = conversationId(id);
+  return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, bytes, user, metadata });
 }

@@ -219,12 +219,19 @@ export const configSchema = {
             'How long running turns may go on after the server was asked to stop, also those whose caller has left. At the limit they fail, and the exit code is 1.',
           default: '30s',
         },
-        sessionCache: {
+        memory: {
           type: 'string',
           format: 'size',
           description:
-            'Conversations kept in memory between turns. Each counts twice its size as JSON, for its messages and their JSON text. Beyond the limit, the largest idle ones are dropped and loaded again when used. Default: an eighth of the heap limit.',
-          examples: ['256mb'],
+            'Memory for everything that is held for callers: requests, histories, answers, tool results, and what is left for the histories of idle sessions. Projects and callers share it. Beyond it, or beyond the share of a caller, turns wait, then they get 503. Default: half of the heap limit.',
+          examples: ['1gb'],
+        },
+        answerSize: {
+          type: 'string',
+          format: 'size',
+          description:
+            'The maximum size of the answer of a turn: text, reasoning and arguments of tool calls. Beyond it, the turn fails.',
+          default: '16mb',
         },
       },
       additionalProperties: false,

@@ -8,6 +8,7 @@ import { RunningTurns } from './lifecycle/running-turns.js';
 import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
 import { RequestRates } from './limits/request-rates.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
+import { TurnMemory } from './limits/turn-memory.js';
 import { Runtime } from './runtime.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { SessionOperations } from './sessions/session-operations.js';
@@ -37,6 +38,7 @@ export default definePlugin({
       StoreHealth,
       ToolRunner,
       TurnLimiter,
+      TurnMemory,
       TurnRunner,
     ]);
     ctx.contribute(AgentRuntimes, runtime);

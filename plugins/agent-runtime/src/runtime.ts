@@ -22,6 +22,7 @@ import { RunningTurns } from './lifecycle/running-turns.js';
 import { TurnTask } from './lifecycle/turn-task.js';
 import { RequestRates } from './limits/request-rates.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
+import { TurnMemory } from './limits/turn-memory.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
@@ -44,6 +45,7 @@ export class Runtime implements AgentRuntime {
   readonly #runner: TurnRunner;
   readonly #limiter: TurnLimiter;
   readonly #rates: RequestRates;
+  readonly #memory: TurnMemory;
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
   readonly #storeHealth: StoreHealth;
@@ -55,6 +57,7 @@ export class Runtime implements AgentRuntime {
     @inject(TurnRunner) runner: TurnRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(RequestRates) rates: RequestRates,
+    @inject(TurnMemory) memory: TurnMemory,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(SessionOperations) conversations: SessionOperations,
     @inject(ApprovalOperations) approvals: ApprovalOperations,
@@ -70,6 +73,7 @@ export class Runtime implements AgentRuntime {
     this.#runner = runner;
     this.#limiter = limiter;
     this.#rates = rates;
+    this.#memory = memory;
     this.#sessions = sessions;
     this.conversations = conversations;
     this.approvals = approvals;
@@ -100,7 +104,7 @@ export class Runtime implements AgentRuntime {
   async reconfigure(next: Reconfiguration<RuntimeSettings>, signal: AbortSignal): Promise<() => void> {
     const revision = await this.#agents.prepare(next, signal);
     return () => {
-      for (const part of [this.#limiter, this.#sessions, this.#turns]) part.reconfigure(next.config);
+      for (const part of [this.#limiter, this.#memory, this.#sessions, this.#turns]) part.reconfigure(next.config);
       this.#agents.activate(revision);
     };
   }
@@ -152,6 +156,7 @@ export class Runtime implements AgentRuntime {
     if (joined) return joined;
     const turn = new TurnTask({
       request,
+      account: request.account ?? this.#memory.open(request.principal),
       fingerprint,
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
       clock: this.#clock,

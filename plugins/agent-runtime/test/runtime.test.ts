@@ -397,6 +397,8 @@ t.test(
     await collect(runtime.run(request(target(), { session: { key: 's' } })));
     t.strictSame(heard, [
       'turn start',
+      'store info',
+      'store end',
       'store load',
       'store end',
       'store begin',

@@ -91,6 +91,7 @@ export class MemorySession {
       createdAt: this.origin.createdAt,
       updatedAt: this.#updatedAt,
       turns: this.turnCount,
+      bytes: this.bytes,
       ...(this.#user !== undefined && { user: this.#user }),
       metadata: this.#metadata.value,
     };

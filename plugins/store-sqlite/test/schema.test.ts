@@ -36,6 +36,7 @@ for (const schema of [1, 2, 3, 4, 5, 6, 7, 8]) {
       createdAt: ANNA_USED,
       updatedAt: ANNA_USED,
       turns: 2,
+      bytes: [...turn(1), ...turn(2)].reduce((sum, one) => sum + JSON.stringify(one).length, '{}'.length),
       metadata: {},
     });
     t.match(await store.find('other', conversationId(OTHER)), { id: OTHER, createdAt: OTHER_USED, turns: 1 });

@@ -109,6 +109,7 @@ export class ChatCompletions implements HttpRoute {
       target,
       principal: request.principal,
       isCounted: true,
+      account: request.account,
       messages: conversation,
       session,
       clientTools,
@@ -122,12 +123,16 @@ export class ChatCompletions implements HttpRoute {
     };
     const head = this.#head(body.model, target);
     const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredParamsHeader(ignored) };
-    if (idempotencyKey === undefined) return this.#run(request, turn, head, form);
+    if (idempotencyKey === undefined) {
+      request.dropBody();
+      return this.#run(request, turn, head, form);
+    }
 
     const fingerprint = requestFingerprint(request.body, session?.key, request.principal);
     const key = { project: request.principal.project, route: this.path, key: idempotencyKey };
     const claimed = await this.#runtimes.one().claim(key, fingerprint);
     if (claimed.kind !== 'new') return replayAnswer(claimed, form);
+    request.dropBody();
     const recorder = new Recorder(head, encoder !== undefined, (failure) => turnFailureError(failure, session !== undefined));
     return this.#run(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
   }

@@ -74,6 +74,7 @@ const CONVERSATION: Conversation = {
   createdAt: NOW,
   updatedAt: NOW,
   turns: 1,
+  bytes: 100,
   metadata: {},
   status: 'idle',
 };

@@ -99,6 +99,7 @@ t.test('times are in whole seconds', async (t) => {
     createdAt: 1_999,
     updatedAt: 3_001,
     turns: 2,
+    bytes: 100,
     user: 'ann',
     metadata: { a: 'b' },
     status: 'quarantined',

@@ -39,18 +39,6 @@ export const configSchema = {
       description: 'The maximum size of a request body. Larger ones get 413.',
       default: '20mb',
     },
-    bodyMemory: {
-      type: 'string',
-      format: 'size',
-      description:
-        'Memory for request bodies in progress; each byte of a body counts three times. By default a quarter of the heap limit. Beyond it, or beyond the share of one caller, requests get 503.',
-    },
-    replyMemory: {
-      type: 'string',
-      format: 'size',
-      description:
-        'Memory for complete replies that callers have not read yet, and for responses in progress, whose text counts three times. By default an eighth of the heap limit. Beyond it, or beyond the share of one caller, requests get 503, and responses fail.',
-    },
     maxConnections: {
       type: 'integer',
       minimum: 1,

@@ -18,7 +18,6 @@ import { Exchanges } from './exchange/exchanges.js';
 import { Authentication } from './gate/authentication.js';
 import { Revocation } from './gate/revocation.js';
 import { HeapGuard } from './limits/heap-guard.js';
-import { MemoryLimits } from './limits/memory-limits.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 import { listenError } from './server/listen-error.js';
@@ -49,7 +48,6 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
   readonly #heapGuard: HeapGuard;
-  readonly #memory: MemoryLimits;
   #open = false;
   #server: Server | undefined;
   #stopped: Promise<void> | undefined;
@@ -63,7 +61,6 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
     @inject(HeapGuard) heapGuard: HeapGuard,
-    @inject(MemoryLimits) memory: MemoryLimits,
   ) {
     this.#config = config;
     this.#entry = entry;
@@ -76,7 +73,6 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#connections = connections;
     this.#clientErrors = clientErrors;
     this.#heapGuard = heapGuard;
-    this.#memory = memory;
   }
 
   get stopLimit(): number {
@@ -127,7 +123,6 @@ export class HttpTransport implements Transport, Lifecycle {
       applyRoutes();
       if (this.#server) setTimeouts(this.#server, next.config);
       this.#connections.resize(next.config);
-      this.#memory.resize(next.config);
       if (open && !this.#open) this.#reportOpen();
       this.#open = open;
     };

@@ -17,7 +17,6 @@ import { RequestLimits } from './gate/request-limits.js';
 import { Revocation } from './gate/revocation.js';
 import { HttpTransport } from './http-transport.js';
 import { HeapGuard } from './limits/heap-guard.js';
-import { MemoryLimits } from './limits/memory-limits.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 
@@ -54,7 +53,6 @@ export default definePlugin({
       HeapGuard,
       HttpApplication,
       LogThrottle,
-      MemoryLimits,
       RequestLimits,
       Replies,
       RequestBodies,

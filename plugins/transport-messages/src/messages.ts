@@ -109,6 +109,7 @@ export class Messages implements HttpRoute {
       target,
       principal: request.principal,
       isCounted: true,
+      account: request.account,
       messages: conversation.messages,
       session,
       clientTools: tools.declarations,
@@ -127,13 +128,17 @@ export class Messages implements HttpRoute {
       headers: { ...requestIdHeader(request.requestId), ...ignoredParamsHeader(ignored.names) },
       errorOf: (failure) => turnFailureError(failure, session !== undefined, (param) => pathOf(param, conversation)),
     };
-    if (idempotencyKey === undefined) return this.#run(request, turn, form);
+    if (idempotencyKey === undefined) {
+      request.dropBody();
+      return this.#run(request, turn, form);
+    }
 
     const fingerprint = requestFingerprint(request.body, session?.key, request.principal);
     const key = { project: request.principal.project, route: this.path, key: idempotencyKey };
     const claimed = await runtime.claim(key, fingerprint);
     if (claimed.kind === 'replay') return replay(claimed.text, form);
     if (claimed.kind !== 'new') throw claimError(claimed);
+    request.dropBody();
     const recorder = new Recorder(form.head, visibility, form.stream, form.errorOf);
     return this.#run(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, form);
   }

@@ -66,13 +66,17 @@ export class CreateResponse implements HttpRoute {
     const encoder = body.stream === true ? requireStreamEncoder(this.#encoders) : undefined;
     const planned = await this.#plan(request, body, encoder !== undefined);
     request.note({ agent: planned.target.name, stream: encoder !== undefined, response_id: planned.id });
-    if (idempotencyKey === undefined) return this.#answer(request, planned, await planned.create(), encoder);
+    if (idempotencyKey === undefined) {
+      request.dropBody();
+      return this.#answer(request, planned, await planned.create(), encoder);
+    }
 
     const key = { project: principal.project, route: this.path, key: idempotencyKey };
     const fingerprint = requestFingerprint(request.body, planned.sessionKey, principal);
     const claimed = await this.#services.one().claim(key, fingerprint);
     if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredParamsHeader(planned.ignored));
     if (claimed.kind !== 'new') throw claimError(claimed);
+    request.dropBody();
     const recorder = new ResponseRecorder(planned);
     return this.#answer(request, planned, await planned.create({ claim: claimed.claim, recorder }), encoder);
   }
@@ -88,7 +92,8 @@ export class CreateResponse implements HttpRoute {
       incremental: streams,
       resumable: streams,
       extensions: false,
-      memory: request.reserveReply(),
+      account: request.account,
+      inputLimit: { bytes: request.bodyLimit, setting: 'bodyLimit' },
     });
   }
 

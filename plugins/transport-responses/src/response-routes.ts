@@ -40,18 +40,18 @@ export class ResponseRoutes {
 
   /** The response in its current state, or the events of one that can still be resumed. */
   async #get(request: HttpRequest): Promise<HttpReply> {
-    const { principal, query, signal } = request;
+    const { principal, account, query, signal } = request;
     const id = idOf(request);
-    if (query.get('stream') !== 'true') return json(await this.#service.get(id, principal));
+    if (query.get('stream') !== 'true') return json(await this.#service.get(id, principal, account));
     const encoder = requireStreamEncoder(this.#encoders);
-    const { response, reader } = await this.#service.resume(id, startingAfter(query), principal, false);
+    const { response, reader } = await this.#service.resume(id, startingAfter(query), { principal, account, extensions: false });
     cancelWhenStopped(response, signal);
     return streamReply(reader, encoder, {}, signal, () => {});
   }
 
   async #inputItems(request: HttpRequest): Promise<HttpReply> {
     const { limit, order, after } = listQueryOf(request.query);
-    const items = await this.#service.inputItems(idOf(request), request.principal);
+    const items = await this.#service.inputItems(idOf(request), request.principal, request.account);
     const inOrder = (order === 'asc' ? items : items.toReversed()) as readonly { readonly id: string }[];
     const start = after === undefined ? 0 : inOrder.findIndex(({ id }) => id === after) + 1;
     if (after !== undefined && start === 0) throw invalidValue('after', 'the request has no such item');
@@ -61,18 +61,19 @@ export class ResponseRoutes {
   }
 
   async #cancel(request: HttpRequest): Promise<HttpReply> {
-    return json(await this.#service.cancel(idOf(request), request.principal));
+    return json(await this.#service.cancel(idOf(request), request.principal, request.account));
   }
 
   async #delete(request: HttpRequest): Promise<HttpReply> {
     const id = idOf(request);
-    await this.#service.delete(id, request.principal);
+    await this.#service.delete(id, request.principal, request.account);
     return { status: 200, body: { id, object: 'response', deleted: true } };
   }
 
   /** Summarizes a conversation. */
-  async #compact({ body, principal, requestId, signal }: HttpRequest): Promise<HttpReply> {
-    const caller = { principal, requestId, transport: this.#name, signal };
+  async #compact({ body, principal, requestId, signal, account, bodyLimit }: HttpRequest): Promise<HttpReply> {
+    const inputLimit = { bytes: bodyLimit, setting: 'bodyLimit' };
+    const caller = { principal, requestId, transport: this.#name, signal, account, inputLimit };
     return { status: 200, body: await this.#service.compact(parseCompaction(body), caller) };
   }
 

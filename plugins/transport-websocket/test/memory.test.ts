@@ -5,14 +5,14 @@ import { liveConfig } from '../../../test/support/live.js';
 import { LiveSocket, textOf } from '../../../test/support/live-socket.js';
 import { TestServer } from '../../../test/support/test-server.js';
 
-t.test('C-232 a response that does not fit into the memory for replies fails and names the setting', async (t) => {
-  const app = await TestServer.start(t, liveConfig().replace('{ port: 0 }', '{ port: 0, replyMemory: 2mb }'));
+t.test('C-232 a response that does not fit into the memory of its caller fails and names the setting', async (t) => {
+  const app = await TestServer.start(t, `${liveConfig()}\nlimits: { memory: 4mb }\n`);
   app.models.respond(({ body }) => {
     const isLong = JSON.stringify(body.messages.at(-1)?.content).includes('much');
     return { text: isLong ? Array<string>(100).fill('much '.repeat(2_000)) : 'Hello' };
   });
   const live = await LiveSocket.open(t, app);
-  const error = { code: 'overloaded', message: /`transports\.http\.replyMemory`/ };
+  const error = { code: 'overloaded', message: /`limits\.memory`/ };
   for (const store of [true, false]) {
     live.create({ model: 'assistant', input: 'much', store });
     t.match((await live.turn()).at(-1), { type: 'response.failed', response: { status: 'failed', error } });
@@ -21,7 +21,7 @@ t.test('C-232 a response that does not fit into the memory for replies fails and
   t.match(whole, { status: 503, body: { error } });
   t.equal(whole.headers.get('retry-after'), '5');
   t.equal(textOf(await live.ask({ model: 'assistant', input: 'x' })), 'Hello');
-  const replies = app.started.server.budgets.reports().find(({ setting }) => setting.endsWith('replyMemory'));
+  const replies = app.started.server.budgets.reports().find(({ setting }) => setting === 'limits.memory');
   t.match(replies, { used: 0, refused: 3 });
 });
 
@@ -47,10 +47,10 @@ t.test('C-233 pings measure what a client has read, and long messages arrive in 
   t.match((await silent.turn()).at(-1), { type: 'response.completed' });
 });
 
-t.test('C-234 what a client sends is counted as request bodies, until its response has ended', async (t) => {
-  const app = await TestServer.start(t, liveConfig().replace('{ port: 0 }', '{ port: 0, bodyMemory: 1mb }'));
-  const held = () => app.started.server.budgets.reports().find(({ setting }) => setting.endsWith('bodyMemory'))?.used;
-  const error = { code: 'overloaded', message: /`transports\.http\.bodyMemory`/ };
+t.test('C-234 what a client sends is counted in the memory of its caller, until its response has ended', async (t) => {
+  const app = await TestServer.start(t, `${liveConfig()}\nlimits: { memory: 1mb }\n`);
+  const held = () => app.started.server.budgets.reports().find(({ setting }) => setting === 'limits.memory')?.used;
+  const error = { code: 'overloaded', message: /`limits\.memory`/ };
   const half = 'x'.repeat(100_000);
 
   const fragments = await LiveSocket.open(t, app);
@@ -66,8 +66,8 @@ t.test('C-234 what a client sends is counted as request bodies, until its respon
   const gate = Promise.withResolvers<void>();
   app.models.enqueue({ text: ['Hel', gate.promise, 'lo'] }, { text: 'Hello' });
   waiting.create({ model: 'assistant', input: half });
-  waiting.create({ model: 'assistant', input: half });
-  t.match((await waiting.until('error')).at(-1), { status: 503, error: { ...error, retry_after_ms: 1_000 } });
+  waiting.create({ model: 'assistant', input: 'x', values: Array<number>(6_000).fill(1) });
+  t.match((await waiting.until('error')).at(-1), { status: 503, error: { ...error, retry_after_ms: 5_000 } });
   gate.resolve();
   t.match((await waiting.turn()).at(-1), { type: 'response.completed' });
   await eventually(() => held() === 0);

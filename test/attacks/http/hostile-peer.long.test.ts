@@ -36,7 +36,7 @@ const MUCH = Array<string>(300).fill('much '.repeat(2_000));
 /** What the server says it holds, apart from its open connections. */
 async function held(server: ServerProcess): Promise<readonly BudgetStatus[]> {
   const { limits } = await server.status();
-  const lasting = ['connections', 'conversations in memory'];
+  const lasting = ['connections'];
   return limits.filter(({ name, used }) => !lasting.includes(name) && !name.startsWith('log') && used > 0);
 }
 

@@ -107,7 +107,7 @@ t.test('large answers that clients do not read end no server with a small heap',
         const text = String(data);
         if (!text.includes('"overloaded"')) return;
         failures++;
-        if (!text.includes('transports.http.replyMemory')) t.fail(text.slice(0, 500));
+        if (!text.includes('limits.memory')) t.fail(text.slice(0, 500));
       });
       for (const stream_id of ['a', 'b']) create(socket, 'much', { stream_id, store: fraction() < 0.7 });
       if (fraction() < 0.3) await pause(20);
@@ -124,14 +124,14 @@ t.test('large answers that clients do not read end no server with a small heap',
   t.ok(await server.isHealthy());
   const measured = await neighbour.stop();
   const { limits } = await server.status();
-  const replies = limits.find(({ name }) => name === 'replies in memory');
+  const replies = limits.find(({ name }) => name === 'memory of callers');
   t.comment(`neighbour: ${JSON.stringify(measured)}, ${failures} responses failed, peak ${Math.round(server.peakMemory())} MiB`);
   t.same(measured.failures, {}, 'the other caller noticed nothing');
   t.ok(measured.turns > 0);
   t.ok((replies?.refused ?? 0) > 0, 'the budget refused something');
   t.ok((replies?.peak ?? 0) <= (replies?.limit ?? 0));
   t.ok(
-    await eventually(async () => (await server.status()).limits.find(({ name }) => name === 'replies in memory')?.used === 0),
+    await eventually(async () => (await server.status()).limits.find(({ name }) => name === 'memory of callers')?.used === 0),
     'the memory is free again',
   );
 });

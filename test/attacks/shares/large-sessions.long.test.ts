@@ -31,10 +31,10 @@ t.test('S-37 more conversations than fit into memory are served, and each one is
 
   server.kill('SIGUSR2');
   const { limits } = await server.logs('status');
-  const cache = (limits as { setting: string; used: number; limit: number }[]).find(
-    ({ setting }) => setting === 'limits.sessionCache',
+  const cache = (limits as { setting: string; used: number; cached: number; limit: number }[]).find(
+    ({ setting }) => setting === 'limits.memory',
   );
-  t.ok(cache && cache.used > 0 && cache.used <= cache.limit, JSON.stringify(cache));
+  t.ok(cache && cache.used === 0 && cache.cached > 0 && cache.cached <= cache.limit, JSON.stringify(cache));
 
   t.equal((await chat(0, 'and now?')).status, 200);
   const [, first] = server.models.requests.at(-1)?.body.messages ?? [];

@@ -5,6 +5,7 @@ import type { AgentEvent, Failure, TurnError } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { ToolDeclaration } from '../model/model-connector.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
+import type { Account } from './account.js';
 import type { ApprovalDecision, Approvals } from './approvals.js';
 import type { Conversations } from './conversations.js';
 import type { BusyMode, Target } from './target.js';
@@ -133,6 +134,11 @@ export interface TurnRequest {
   readonly principal: Principal;
   /** Whether the transport has counted the request with `countRequest`. If not, `run` counts it. */
   readonly isCounted?: boolean | undefined;
+  /**
+   * The memory of the request, in which `messages` and `history` are reserved already. The turn
+   * reserves in it what it holds besides. Without one, the turn opens its own.
+   */
+  readonly account?: Account | undefined;
   /** The caller's messages. Without a session, the whole conversation. */
   readonly messages: readonly Message[];
   /** The session of the turn. Absent if the caller keeps the conversation. */

@@ -136,6 +136,11 @@ export interface SessionInfo {
   readonly updatedAt: number;
   /** Number of turns. */
   readonly turns: number;
+  /**
+   * Bytes that it takes in the store: at least those of its messages as JSON. So much memory is
+   * reserved before they are loaded.
+   */
+  readonly bytes: number;
   /** The end user, as named by the latest turn that named one. */
   readonly user?: string | undefined;
   readonly metadata: Metadata;

@@ -20,7 +20,9 @@ export interface BudgetOptions {
 /** The state of a budget, for operators. @public */
 export interface BudgetReport extends BudgetOptions {
   readonly used: number;
-  /** The most that was in use at once. */
+  /** Held by caches, which give it up when it is needed. */
+  readonly cached: number;
+  /** The most that was in use at once, caches included. */
   readonly peak: number;
   /** How often something was refused. */
   readonly refused: number;
@@ -37,6 +39,9 @@ export interface BudgetReport extends BudgetOptions {
  *    of the whole; from the second on, an owner may hold only as much as remains free. Without an
  *    owner there is no share.
  * 4. `release` gives back what was reserved, to the same owner.
+ * 5. `wait` takes an amount as soon as there is enough.
+ * 6. What a cache holds (`cache`) never stands in the way of a reservation: the cache is asked to
+ *    evict it.
  *
  * @public
  */
@@ -45,8 +50,12 @@ export class Budget {
   readonly #held: Held = { amount: 0, inside: undefined };
   readonly #onRefused: (budget: Budget) => void;
   #used = 0;
+  #cached = 0;
   #peak = 0;
   #refused = 0;
+  /** Attempts of those that wait, the earliest first. They return whether they succeeded. */
+  readonly #waiting = new Set<() => boolean>();
+  #evict: (amount: number) => void = () => {};
 
   /** @param onRefused called for every refusal. */
   constructor(options: BudgetOptions, onRefused: (budget: Budget) => void = () => {}) {
@@ -65,6 +74,8 @@ export class Budget {
   /** Changes the limit. What is in use beyond it is not taken back. */
   resize(limit: number): void {
     this.#options = { ...this.#options, limit };
+    this.#shrinkCache();
+    this.#grantWaiting();
   }
 
   /**
@@ -80,7 +91,7 @@ export class Budget {
   }
 
   get report(): BudgetReport {
-    return { ...this.#options, used: this.#used, peak: this.#peak, refused: this.#refused };
+    return { ...this.#options, used: this.#used, cached: this.#cached, peak: this.#peak, refused: this.#refused };
   }
 
   /**
@@ -90,30 +101,85 @@ export class Budget {
    * limit counts.
    */
   reserve(owner: readonly string[], amount: number, { small = false }: { readonly small?: boolean } = {}): boolean {
-    const free = this.#options.limit - this.#used - amount;
-    if (free < 0 || (!small && this.#exceedsShare(owner, amount, free))) {
-      this.#refused++;
-      this.#onRefused(this);
-      return false;
+    if (this.#take(owner, amount, small)) return true;
+    this.#refuse();
+    return false;
+  }
+
+  /**
+   * Takes an amount as soon as there is enough. Those that wait are tried in order, and do not stop
+   * each other.
+   *
+   * @throws the signal's reason if it aborts first.
+   */
+  async wait(owner: readonly string[], amount: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#take(owner, amount, false)) return;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const attempt = () => {
+      const isGranted = this.#take(owner, amount, false);
+      if (isGranted) resolve();
+      return isGranted;
+    };
+    const onAbort = () => reject(signal.reason);
+    this.#waiting.add(attempt);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await promise;
+    } catch (error) {
+      this.#refuse();
+      throw error;
+    } finally {
+      this.#waiting.delete(attempt);
+      signal.removeEventListener('abort', onAbort);
     }
+  }
+
+  /**
+   * Records what a cache holds more, or less. It may be asked to evict some of it at once, or when
+   * a reservation needs it.
+   *
+   * @param change negative if there is less.
+   */
+  cache(change: number): void {
+    this.#cached += change;
+    this.#shrinkCache();
+    this.#peak = Math.max(this.#peak, this.#used + this.#cached);
+  }
+
+  /**
+   * @param evict called with the amount that the cache must give up, which it records (`cache`).
+   */
+  onShortage(evict: (amount: number) => void): void {
+    this.#evict = evict;
+  }
+
+  #take(owner: readonly string[], amount: number, small: boolean): boolean {
+    const free = this.#options.limit - this.#used - amount;
+    if (free < 0 || (!small && this.#exceedsShare(owner, amount, free))) return false;
     let held = this.#held;
     for (const name of owner) {
       held = heldInside(held, name);
       held.amount += amount;
     }
     this.#used += amount;
-    this.#peak = Math.max(this.#peak, this.#used);
+    this.#shrinkCache();
+    this.#peak = Math.max(this.#peak, this.#used + this.#cached);
     return true;
   }
 
-  /**
-   * Records a change of what is in use without an owner and without a limit, for a cache that
-   * evicts by itself.
-   * @param amount negative if there is less.
-   */
-  record(amount: number): void {
-    this.#used += amount;
-    this.#peak = Math.max(this.#peak, this.#used);
+  #refuse(): void {
+    this.#refused++;
+    this.#onRefused(this);
+  }
+
+  #shrinkCache(): void {
+    const excess = Math.min(this.#cached, this.#used + this.#cached - this.#options.limit);
+    if (excess > 0) this.#evict(excess);
+  }
+
+  #grantWaiting(): void {
+    for (const attempt of this.#waiting) if (attempt()) this.#waiting.delete(attempt);
   }
 
   #exceedsShare(owner: readonly string[], amount: number, free: number): boolean {
@@ -135,6 +201,7 @@ export class Budget {
       if (held.amount <= 0) outer.inside?.delete(name);
       outer = held;
     }
+    if (this.#waiting.size > 0) this.#grantWaiting();
   }
 }
 

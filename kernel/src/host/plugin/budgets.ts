@@ -1,5 +1,5 @@
 import type { Clock } from '../base/ambient.js';
-import { Budget, type BudgetOptions, type BudgetReport } from '../base/budget.js';
+import { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../base/budget.js';
 import type { Logger } from '../log/log.js';
 
 /** Milliseconds between two log lines about the same budget. */
@@ -12,6 +12,11 @@ const REMINDER = 60_000;
  * @public
  */
 export class Budgets {
+  /**
+   * The memory of the process that the work for callers may take, shared by everything that holds
+   * some for them: half of the heap, unless `limits.memory` says otherwise.
+   */
+  readonly memory: Budget;
   readonly #clock: Clock;
   readonly #log: Logger;
   /** By setting and name: a reload creates the budgets of an entry that it replaces again. */
@@ -21,6 +26,12 @@ export class Budgets {
   constructor(clock: Clock, log: Logger) {
     this.#clock = clock;
     this.#log = log;
+    this.memory = this.create({
+      name: 'memory of callers',
+      unit: 'bytes',
+      limit: Math.floor(heapLimit() / 2),
+      setting: 'limits.memory',
+    });
   }
 
   /** Adds a budget. Plugins call it while they are registered. */

@@ -12,7 +12,7 @@ t.test('a reservation beyond the limit is refused, and returned bytes can be res
   t.ok(budget.reserve([], 40));
   budget.release([], 100);
   t.ok(budget.reserve([], 1));
-  t.same(budget.report, { ...OPTIONS, used: 1, peak: 100, refused: 1 });
+  t.same(budget.report, { ...OPTIONS, used: 1, cached: 0, peak: 100, refused: 1 });
 });
 
 t.test('an owner gets three quarters, the next one three quarters of the rest', async (t) => {
@@ -45,6 +45,45 @@ t.test('a small amount only needs to fit', async (t) => {
   t.notOk(budget.reserve(['a'], 21, { small: true }));
 });
 
+t.test('what waits gets its amount when there is enough, and those behind it do not wait for it', async (t) => {
+  const budget = new Budget(OPTIONS);
+  const { signal } = new AbortController();
+  t.ok(budget.reserve(['a'], 75));
+  const granted: string[] = [];
+  const large = budget.wait(['b'], 40, signal).then(() => granted.push('large'));
+  const small = budget.wait(['b'], 30, signal).then(() => granted.push('small'));
+  await budget.wait(['c'], 1, signal);
+  budget.release(['a'], 25);
+  await small;
+  t.same(granted, ['small']);
+  budget.release(['a'], 50);
+  await large;
+  t.equal(budget.used, 71);
+
+  const leaving = new AbortController();
+  const left = budget.wait(['b'], 90, leaving.signal);
+  leaving.abort(new Error('too late'));
+  await t.rejects(left, { message: 'too late' });
+  budget.release(['b'], 70);
+  t.match(budget.report, { used: 1, refused: 1 });
+});
+
+t.test('what a cache holds is evicted when it is needed, and never in the way', async (t) => {
+  const budget = new Budget(OPTIONS);
+  const evicted: number[] = [];
+  budget.onShortage((amount) => {
+    evicted.push(amount);
+    budget.cache(-amount);
+  });
+  budget.cache(90);
+  t.ok(budget.reserve(['a'], 75), 'as much as without it');
+  t.match(budget.report, { used: 75, cached: 25, peak: 100 });
+  budget.cache(10);
+  budget.resize(80);
+  t.same(evicted, [65, 10, 20]);
+  t.match(budget.report, { used: 75, cached: 5 });
+});
+
 t.test('a budget that refuses is logged once a minute, with its setting', async (t) => {
   const clock = new ManualClock();
   const log = new CapturedLog();
@@ -62,6 +101,6 @@ t.test('a budget that refuses is logged once a minute, with its setting', async 
   t.equal(log.lines.length, 2);
   t.same(
     budgets.reports().map(({ name }) => name),
-    ['uploads', 'log lines'],
+    ['memory of callers', 'uploads', 'log lines'],
   );
 });

@@ -43,8 +43,10 @@ export class MixedCalls {
    * Replaces each assistant message with client tool calls by the stored messages of its turn, each
    * of them once. A caller that was shown the agent's own calls may have sent them too: then its
    * messages are complete and stay.
+   *
+   * @param onLoad receives what is loaded. May throw.
    */
-  async expand(messages: readonly Message[]): Promise<readonly Message[]> {
+  async expand(messages: readonly Message[], onLoad: (stored: readonly Message[]) => void): Promise<readonly Message[]> {
     if (this.#caller === undefined || !messages.some(callsTools)) return messages;
     const expanded = new Set<string>();
     const whole: Message[] = [];
@@ -52,6 +54,7 @@ export class MixedCalls {
       const key = callsTools(message) ? this.#key(message.tool_calls?.[0]?.id ?? '', lastWords(whole)) : undefined;
       const isNew = key !== undefined && !expanded.has(key);
       const stored = isNew ? await this.#store.pendingToolCalls.load(this.#owner, key) : undefined;
+      if (stored) onLoad(stored);
       if (isNew) expanded.add(key);
       const isMissing = stored && !hasCalls(turnAround(messages, index), stored);
       whole.push(...(isMissing ? stored : [message]));

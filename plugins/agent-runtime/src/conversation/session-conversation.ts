@@ -45,7 +45,8 @@ export class SessionConversation implements TurnConversation {
     const history = this.#history;
     const earlierTools = deps.tools.settled(history.id, signal);
     if (earlierTools) await earlierTools;
-    const stored = await deps.storeCall(() => history.current(), 'load', history.id);
+    const stored = await history.current(task.account, deps, signal);
+    task.defer(() => history.idle());
     assertNotFull(stored);
     const read = await ApprovalTail.read(this.#context, history.id, stored.messages);
     const { system, added: fresh } = newMessages(stored.messages, read.messages, read.callIds, read.decides);

@@ -1,6 +1,8 @@
 import type { Message, SessionStore } from '@plugboard/kernel';
-import type { SessionId, StoredSession, Summary, TurnCommit } from '@plugboard/kernel/contracts';
+import { Account, type SessionId, type StoredSession, type Summary, type TurnCommit } from '@plugboard/kernel/contracts';
 import { bytesOf } from '../history/message-size.js';
+import type { TurnMemory } from '../limits/turn-memory.js';
+import type { StoreCall } from '../store/store-call.js';
 
 /**
  * Turns without a new attempt after a failed summary: it would most likely fail again, at the same
@@ -13,12 +15,20 @@ export interface LoadedSession extends StoredSession {
   readonly messages: Message[];
 }
 
+/** What loading a conversation needs. */
+export interface HistoryDependencies {
+  readonly memory: TurnMemory;
+  readonly storeCall: StoreCall;
+}
+
 /** The conversation of an active session, cached between turns. */
 export class SessionHistory {
   readonly id: SessionId;
   readonly store: SessionStore;
   readonly #onResize: (bytes: number) => void;
   #known: LoadedSession | undefined;
+  /** Where its memory is reserved while a turn uses it. */
+  #reservation: { readonly account: Account; readonly bytes: number } | undefined;
   /** What was reported to `#onResize`. */
   #cachedBytes = 0;
   /** No summary is requested before this version. */
@@ -31,10 +41,7 @@ export class SessionHistory {
     this.#onResize = onResize;
   }
 
-  /**
-   * Memory of the cached messages: twice their size as JSON, for the objects and for the JSON text
-   * that a model connector may keep with them. An upper bound.
-   */
+  /** Memory that the conversation takes between turns. */
   get cachedBytes(): number {
     return this.#cachedBytes;
   }
@@ -44,14 +51,49 @@ export class SessionHistory {
     this.#cache(undefined);
   }
 
-  /** Returns the stored conversation: from memory if the store is still at the same version. */
-  async current(): Promise<LoadedSession> {
-    if (this.#known && (await this.store.version(this.id)) === this.#known.version) return this.#known;
-    this.#cache(undefined);
-    const stored = await this.store.load(this.id);
+  /**
+   * Returns the stored conversation: from memory if the store is still at the same version. Its
+   * memory is reserved in the account before it is loaded, until `idle`.
+   *
+   * @throws TurnError if it does not fit into the memory, what the store throws, or the signal's
+   *   reason.
+   */
+  async current(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
+    return (await this.#reuse(account, storeCall)) ?? (await this.#load(account, { memory, storeCall }, signal));
+  }
+
+  /** The turn has ended. The conversation is kept for the next one, while there is memory. */
+  idle(): void {
+    this.#reservation?.account.release(this.#reservation.bytes);
+    this.#reservation = undefined;
+    this.#report();
+  }
+
+  /** Returns the cached conversation, if the store is at its version and the account has memory. */
+  async #reuse(account: Account, storeCall: StoreCall): Promise<LoadedSession | undefined> {
+    const known = this.#known;
+    if (!known) return undefined;
+    const version = await storeCall(() => this.store.version(this.id), 'version', this.id);
+    this.release();
+    const bytes = Account.costOf(known.bytes);
+    if (version !== known.version || !account.reserve(bytes)) return undefined;
+    return this.#use(known, account, bytes);
+  }
+
+  async #load(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
+    const expected = (await storeCall(() => this.store.info(this.id), 'info', this.id))?.bytes ?? 0;
+    await memory.reserve(account, expected, signal);
+    const stored = await storeCall(() => this.store.load(this.id), 'load', this.id);
+    if (stored.bytes > expected) account.require(Account.costOf(stored.bytes - expected));
+    else account.release(Account.costOf(expected - stored.bytes));
     // Messages of a store may be frozen, and then could not keep their sizes and texts.
     const loaded = { ...stored, messages: stored.messages.map((message) => ({ ...message })) };
-    this.#cache(loaded);
+    return this.#use(loaded, account, Account.costOf(stored.bytes));
+  }
+
+  #use(loaded: LoadedSession, account: Account, bytes: number): LoadedSession {
+    this.#reservation = { account, bytes };
+    this.#known = loaded;
     return loaded;
   }
 
@@ -95,9 +137,14 @@ export class SessionHistory {
   }
 
   #cache(loaded: LoadedSession | undefined): void {
-    const change = 2 * (loaded?.bytes ?? 0) - this.#cachedBytes;
     this.#known = loaded;
-    this.#cachedBytes += change;
+    this.#report();
+  }
+
+  #report(): void {
+    const bytes = this.#reservation || !this.#known ? 0 : Account.costOf(this.#known.bytes);
+    const change = bytes - this.#cachedBytes;
+    this.#cachedBytes = bytes;
     if (change !== 0) this.#onResize(change);
   }
 }

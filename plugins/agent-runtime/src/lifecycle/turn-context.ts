@@ -13,6 +13,7 @@ import type { ApprovalRecords } from '../approvals/approval-records.js';
 import type { Agent } from '../directory/agent.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import type { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
+import type { TurnMemory } from '../limits/turn-memory.js';
 import type { ModelCalls } from '../model/model-calls.js';
 import type { StoreCall } from '../store/store-call.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
@@ -40,6 +41,7 @@ export interface TurnDependencies extends LoopDependencies {
   readonly storeCall: StoreCall;
   readonly limiter: ConcurrencyLimiter;
   readonly credentials: CredentialTurnLimiter;
+  readonly memory: TurnMemory;
   readonly failures: FailureLog;
   /** The target of a request, as it is now. @throws TurnError */
   targetOf(request: TurnRequest): TurnRequest['target'];

@@ -1,5 +1,5 @@
 import type { Clock } from '@plugboard/kernel';
-import type { BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
+import type { Account, BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
 import { Broadcast, type TurnReader } from '../streams/broadcast.js';
@@ -20,6 +20,8 @@ type TurnState = 'waiting' | 'running' | 'storing' | 'ended' | 'overdue';
 
 export interface TurnTaskOptions {
   readonly request: TurnRequest;
+  /** The memory of the turn. */
+  readonly account: Account;
   /** Equal for a retry of the same request, which joins the turn. */
   readonly fingerprint: string | undefined;
   /** Present if the request has an idempotency key. */
@@ -44,6 +46,8 @@ export class TurnTask {
   /** The number of the turn in its session, for its `started` event. Set when it begins. */
   number: number | undefined;
   readonly request: TurnRequest;
+  /** The memory of the turn: what it is about to hold is reserved in it. */
+  readonly account: Account;
   readonly fingerprint: string | undefined;
   readonly idempotent: IdempotentTurn | undefined;
   /** The events for the caller of the turn. */
@@ -59,9 +63,12 @@ export class TurnTask {
   #toolsRan = false;
   readonly #deferred: (() => void)[] = [];
   #settling: Timer | undefined;
+  readonly #leaveAccount: () => void;
 
-  constructor({ request, fingerprint, idempotent, clock }: TurnTaskOptions) {
+  constructor({ request, account, fingerprint, idempotent, clock }: TurnTaskOptions) {
     this.request = request;
+    this.account = account;
+    this.#leaveAccount = account.hold();
     this.fingerprint = fingerprint;
     this.idempotent = idempotent;
     this.#clock = clock;
@@ -122,12 +129,17 @@ export class TurnTask {
 
   /**
    * Runs the phases, unless the turn has ended before it could start.
-   * @param phases ends the turn with `finish` or `fail`. Never rejects.
+   * @param phases ends the turn with `finish` or `fail`, and calls `settled`. Never rejects.
    */
   start(phases: () => Promise<void>): void {
     if (this.#state !== 'waiting') return;
     this.#state = 'running';
     void phases();
+  }
+
+  /** The phases have settled: the turn holds no memory any more. */
+  settled(): void {
+    this.#leaveAccount();
   }
 
   /**
@@ -197,6 +209,7 @@ export class TurnTask {
     if (this.signal.aborted) return;
     if (this.#state === 'waiting') {
       this.#abort.abort(reason);
+      this.settled();
       this.#drop('ended');
     } else if (this.#state === 'running') {
       this.#abort.abort(reason);

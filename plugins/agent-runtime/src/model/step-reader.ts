@@ -15,10 +15,15 @@ export class StepReader {
   connection = '';
   #calls: ModelToolCall[] = [];
   #end: ModelEnd | undefined;
+  readonly #onRead: (batch: readonly ModelEvent[]) => void;
   readonly #streamed: StreamedCalls | undefined;
 
-  /** @param streamed the calls that the readers see early, if there may be any. */
-  constructor(streamed?: StreamedCalls) {
+  /**
+   * @param onRead receives each batch before it is held. May throw.
+   * @param streamed the calls that the readers see early, if there may be any.
+   */
+  constructor(onRead: (batch: readonly ModelEvent[]) => void = () => {}, streamed?: StreamedCalls) {
+    this.#onRead = onRead;
     this.#streamed = streamed;
   }
 
@@ -26,6 +31,7 @@ export class StepReader {
    * Returns a batch of text unchanged. @throws ModelError if a call is another than it began.
    */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
+    this.#onRead(batch);
     let shown: AgentEvent[] | undefined;
     for (let i = 0; i < batch.length; i++) {
       const event = batch[i] as ModelEvent;

@@ -24,9 +24,11 @@ import {
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { approvalPending } from '../approvals/approval-errors.js';
 import { ApprovalRecords } from '../approvals/approval-records.js';
+import type { SessionHistory } from '../conversation/session-history.js';
 import { assertNotFull } from '../conversation/session-limits.js';
 import { assertMessages } from '../history/message-shape.js';
 import { messagesToAppend } from '../history/session-input.js';
+import { TurnMemory } from '../limits/turn-memory.js';
 import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
@@ -47,11 +49,13 @@ export class SessionOperations implements Conversations {
   readonly #log: Logger;
   readonly #sessions: SessionSupervisor;
   readonly #agents: CurrentAgents;
+  readonly #memory: TurnMemory;
 
   constructor(
     @inject(CONTEXT) { clock, ids, log, extensions }: PluginContext,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(CurrentAgents) agents: CurrentAgents,
+    @inject(TurnMemory) memory: TurnMemory,
   ) {
     this.#stores = extensions(SessionStores);
     this.#storeCall = storeCalls(clock);
@@ -60,6 +64,7 @@ export class SessionOperations implements Conversations {
     this.#log = log;
     this.#sessions = sessions;
     this.#agents = agents;
+    this.#memory = memory;
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
@@ -99,15 +104,27 @@ export class SessionOperations implements Conversations {
     assertMessages(messages);
     const { id } = await this.#require(conversation, principal);
     const added = await this.#sessions.whileIdle(id, this.#store, async (history) => {
-      const stored = await this.#storeCall(() => history.current(), 'load', id);
+      await this.#append(id, history, messages, principal);
+      return this.#storeCall(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
+    });
+    return this.#withTools(id, added);
+  }
+
+  async #append(id: SessionId, history: SessionHistory, messages: readonly Message[], principal: Principal): Promise<void> {
+    const account = this.#memory.open(principal);
+    const leave = account.hold();
+    try {
+      const { signal } = new AbortController(); // a caller that has left does not stop it
+      const stored = await history.current(account, { memory: this.#memory, storeCall: this.#storeCall }, signal);
       assertNotFull(stored);
       const { approvals } = await this.#approvals.openIn(id, stored.messages);
       if (approvals.length > 0) throw approvalPending();
       const fresh = messagesToAppend(stored.messages, messages);
       await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
-      return this.#storeCall(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
-    });
-    return this.#withTools(id, added);
+    } finally {
+      history.idle();
+      leave();
+    }
   }
 
   async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
@@ -201,7 +218,7 @@ export class SessionOperations implements Conversations {
     if (!id) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
     if (principal.agents?.includes(id.agent) === false) throw notFound();
     const now = this.#clock.now();
-    return { info: { id, conversation, createdAt: now, updatedAt: now, turns: 0, metadata: {} }, isStored: false };
+    return { info: { id, conversation, createdAt: now, updatedAt: now, turns: 0, bytes: 0, metadata: {} }, isStored: false };
   }
 
   async #insert(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {

@@ -1,6 +1,6 @@
-import { type Clock, type Logger, type PluginContext, parseSize, type SessionStore } from '@plugboard/kernel';
+import type { Clock, Logger, PluginContext, SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
-import { conversationId, heapLimit, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import { conversationId, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SessionHistory } from '../conversation/session-history.js';
@@ -45,10 +45,10 @@ export class SessionSupervisor {
   /** Maximum number of waiting turns per session. */
   #limit: number;
   /**
-   * Memory of all conversations between turns (`SessionHistory.cachedBytes`). Beyond its limit, the
-   * largest idle ones are evicted (S-37).
+   * Memory of turns. The conversations between turns may have what is left of it
+   * (`SessionHistory.cachedBytes`): the largest are evicted when it is needed (S-37).
    */
-  readonly #cache: Budget;
+  readonly #memory: Budget;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #runner: TurnRunner;
@@ -63,12 +63,8 @@ export class SessionSupervisor {
     @inject(TurnRunner) runner: TurnRunner,
   ) {
     this.#limit = config.limits.queuedPerSession;
-    this.#cache = budgets.create({
-      name: 'conversations in memory',
-      unit: 'bytes',
-      limit: cacheSize(config),
-      setting: 'limits.sessionCache',
-    });
+    this.#memory = budgets.memory;
+    this.#memory.onShortage((bytes) => this.#evictLargest(bytes));
     this.#clock = clock;
     this.#log = log;
     this.#runner = runner;
@@ -77,7 +73,6 @@ export class SessionSupervisor {
   /** Changes the limits. */
   reconfigure(config: RuntimeSettings): void {
     this.#limit = config.limits.queuedPerSession;
-    this.#cache.resize(cacheSize(config));
   }
 
   /** Number of sessions in memory. */
@@ -151,7 +146,7 @@ export class SessionSupervisor {
 
   #activate(name: string, id: SessionId, store: SessionStore): Active {
     this.#evict();
-    const history = new SessionHistory(id, store, (bytes) => this.#onResize(bytes));
+    const history = new SessionHistory(id, store, (change) => this.#memory.cache(change));
     const actor = new SessionActor(history, {
       clock: this.#clock,
       runner: this.#runner,
@@ -198,16 +193,15 @@ export class SessionSupervisor {
     active?.history.release();
   }
 
-  #onResize(bytes: number): void {
-    this.#cache.record(bytes);
-    while (bytes > 0 && this.#cache.used > this.#cache.limit) {
-      const idle = [...this.#active.values()].filter(({ actor, history }) => !actor.isBusy && history.cachedBytes > 0);
-      const largest = idle.reduce<Active | undefined>(
-        (found, one) => (found && found.history.cachedBytes >= one.history.cachedBytes ? found : one),
-        undefined,
-      );
-      if (!largest) return;
-      largest.history.release();
+  /** Drops the largest conversations that no turn uses, until so many bytes are free. */
+  #evictLargest(bytes: number): void {
+    const cached = [...this.#active.values()].filter(({ history }) => history.cachedBytes > 0);
+    cached.sort((a, b) => b.history.cachedBytes - a.history.cachedBytes);
+    let left = bytes;
+    for (const { history } of cached) {
+      if (left <= 0) return;
+      left -= history.cachedBytes;
+      history.release();
     }
   }
 
@@ -243,9 +237,4 @@ function recent(crashes: readonly number[], now: number): number[] {
 /** A unique text for the three values. */
 function nameOf({ project, agent, key }: SessionId): string {
   return JSON.stringify([project, agent, key]);
-}
-
-/** Bytes of conversations in memory. */
-function cacheSize({ limits: { sessionCache } }: RuntimeSettings): number {
-  return sessionCache === undefined ? Math.floor(heapLimit() / 8) : parseSize(sessionCache);
 }

@@ -10,9 +10,9 @@ const STORE_TIMEOUT = 30_000;
  * Runs one operation of the session store under a time limit, and publishes it on
  * `plugboard.store`.
  *
- * @throws TurnError `quota_exceeded` if the project has reached a limit of the store.
- *   `store_failed` if the store throws or does not answer in time. After a timeout it is unknown
- *   whether the operation took effect.
+ * @throws a TurnError of the work itself; else TurnError `quota_exceeded` if the project has
+ *   reached a limit of the store. `store_failed` if the store throws or does not answer in time.
+ *   After a timeout it is unknown whether the operation took effect.
  */
 export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
 
@@ -29,6 +29,7 @@ export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
       return result;
     } catch (error) {
       span.fail(error);
+      if (error instanceof TurnError) throw error;
       if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
       throw new TurnError('store_failed', 'The session store failed; nothing of the request was kept.', { cause: error });
     } finally {

@@ -3,6 +3,7 @@ import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contra
 import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import type { BegunTurn } from '../conversation/conversation.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
+import { AnswerMemory } from '../limits/answer-memory.js';
 import { type Batch, endOf, sealed, type TurnEnd } from '../streams/batch.js';
 import { pulled, type WriteBatch } from '../streams/pulled.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
@@ -79,5 +80,6 @@ function loop(
   transcript: Transcript,
   write: WriteBatch,
 ): Promise<void> {
-  return runLoop({ agent, turn, approvals, transcript, deps, write, onToolsStart: () => task.beginTools() });
+  const memory = new AnswerMemory(task.account, deps.memory.answerSize);
+  return runLoop({ agent, turn, approvals, transcript, memory, deps, write, onToolsStart: () => task.beginTools() });
 }

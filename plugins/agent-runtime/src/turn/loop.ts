@@ -26,6 +26,7 @@ import { withOwnExtras } from '../history/extra.js';
 import { trimConversation } from '../history/history-view.js';
 import { tokensOf } from '../history/message-size.js';
 import type { LoopDependencies } from '../lifecycle/turn-context.js';
+import type { AnswerMemory } from '../limits/answer-memory.js';
 import { modelFailed } from '../model/model-calls.js';
 import { messagesFor } from '../model/model-messages.js';
 import { type RequestOrigin, requestOrigin } from '../model/request-origin.js';
@@ -42,6 +43,8 @@ export interface LoopOptions {
   readonly approvals: TurnApprovals;
   /** Collects the events of the turn, but the terminal one. */
   readonly transcript: Transcript;
+  /** Reserves the memory of the answer. */
+  readonly memory: AnswerMemory;
   readonly deps: LoopDependencies;
   /** Receives the events of the turn. */
   readonly write: WriteBatch;
@@ -56,7 +59,16 @@ export interface LoopOptions {
  *
  * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
-export async function runLoop({ agent, turn, approvals, transcript, deps, write, onToolsStart }: LoopOptions): Promise<void> {
+export async function runLoop({
+  agent,
+  turn,
+  approvals,
+  transcript,
+  memory,
+  deps,
+  write,
+  onToolsStart,
+}: LoopOptions): Promise<void> {
   const toolbox = withoutClientTools(toolboxWith(await deps.toolboxes.of(agent.tools, turn.signal), turn.tools), agent, turn);
   assertDistinctTools(turn.clientTools, toolbox);
   await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
@@ -98,7 +110,7 @@ export async function runLoop({ agent, turn, approvals, transcript, deps, write,
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
     const streamed = new StreamedCalls(streamedTools, deps.ids);
-    const read = new StepReader(streamed);
+    const read = new StepReader((batch) => memory.say(batch), streamed);
     /**
      * The last batch. Held back, to be written in one batch with the tool calls or the terminal
      * event.
@@ -183,6 +195,7 @@ export async function runLoop({ agent, turn, approvals, transcript, deps, write,
     }
     await write([...last, ...asked]);
     for await (const batch of deps.tools.run(running, calling)) {
+      memory.addResults(batch);
       transcript.add(batch);
       await write(batch);
     }

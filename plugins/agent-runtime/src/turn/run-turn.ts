@@ -44,6 +44,8 @@ export async function runTurn(task: TurnTask, history: SessionHistory | undefine
     const cause = task.signal.aborted ? task.signal.reason : error;
     if (!task.hasEnded) deps.failures.log(cause, task.request);
     await task.fail(cause);
+  } finally {
+    task.settled();
   }
 }
 

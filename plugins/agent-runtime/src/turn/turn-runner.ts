@@ -6,6 +6,7 @@ import { FailureLog } from '../lifecycle/failure-log.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
 import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
+import { TurnMemory } from '../limits/turn-memory.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { ToolRunner } from '../tools/tool-runner.js';
 import { CurrentAgents } from './current-agents.js';
@@ -19,6 +20,7 @@ export class TurnRunner {
   readonly #agents: CurrentAgents;
   readonly #limiter: TurnLimiter;
   readonly #credentials: CredentialTurnLimiter;
+  readonly #memory: TurnMemory;
   readonly #tools: ToolRunner;
   readonly #failures: FailureLog;
 
@@ -27,6 +29,7 @@ export class TurnRunner {
     @inject(CurrentAgents) agents: CurrentAgents,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(CredentialTurnLimiter) credentials: CredentialTurnLimiter,
+    @inject(TurnMemory) memory: TurnMemory,
     @inject(ToolRunner) tools: ToolRunner,
     @inject(FailureLog) failures: FailureLog,
   ) {
@@ -36,6 +39,7 @@ export class TurnRunner {
     this.#agents = agents;
     this.#limiter = limiter;
     this.#credentials = credentials;
+    this.#memory = memory;
     this.#tools = tools;
     this.#failures = failures;
   }
@@ -58,6 +62,7 @@ export class TurnRunner {
       log,
       limiter: this.#limiter,
       credentials: this.#credentials,
+      memory: this.#memory,
       tools: this.#tools,
       failures: this.#failures,
       models: revision.models,

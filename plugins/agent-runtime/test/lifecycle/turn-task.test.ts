@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent } from '@plugboard/kernel';
-import { NO_USAGE, TurnError } from '@plugboard/kernel/contracts';
+import { Account, Budget, NO_USAGE, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { TurnTask } from '../../src/lifecycle/turn-task.js';
@@ -18,7 +18,9 @@ async function turnOf(options: { onDisconnect?: 'continue' | 'cancel'; signal?: 
     models: { fast: new ScriptedModel([]) },
   });
   const clock = new ManualClock();
+  const budget = new Budget({ name: 'memory of callers', unit: 'bytes', limit: 1_000_000, setting: 'limits.memory' });
   const turn = new TurnTask({
+    account: new Account(budget, undefined),
     request: request(app.target(), { session: { key: 's' }, signal }),
     fingerprint,
     idempotent: undefined,

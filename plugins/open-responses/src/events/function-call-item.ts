@@ -35,11 +35,6 @@ export class FunctionCallItem implements OutputItem {
     this.#delta = numbers.template('response.function_call_arguments.delta', `${this.#itemFields},"delta":"`, '"');
   }
 
-  /** Characters of the arguments so far. */
-  get written(): number {
-    return this.#written;
-  }
-
   open(out: string[]): void {
     out.push(this.#numbers.event('response.output_item.added', `"output_index":${this.index},"item":${this.json()}`));
   }

@@ -48,7 +48,6 @@ export class ResponseEncoder {
   /** What follows the prefix in the ids of the response and its items. */
   readonly #suffix: string;
   #items: OutputItem[] = [];
-  #size = 0;
   /** Server-run calls without a result, by the ids that the model gave them. */
   readonly #calls = new Map<string, McpCallItem>();
   /** Calls of client tools that the model is still writing, by their ids. */
@@ -68,11 +67,6 @@ export class ResponseEncoder {
   /** Tokens of the model calls so far; undefined while no model server has reported any. */
   get usage(): Usage | undefined {
     return this.#usage;
-  }
-
-  /** Characters of text, reasoning, arguments and results so far, escaped. */
-  get size(): number {
-    return this.#size;
   }
 
   /** The model connection that answered first; undefined while none has. */
@@ -197,14 +191,12 @@ export class ResponseEncoder {
         else this.#clientCall(event, out);
         break;
       case 'tool-call-delta':
-        this.#size += event.arguments.length;
         this.#openCall(event, out).add(event.arguments, out);
         break;
       case 'tool-progress':
         if (this.#options.extensions) this.#calls.get(event.id)?.progress(event, out);
         break;
       case 'tool-result':
-        this.#size += event.content.length;
         this.#calls.get(event.id)?.finish(event, out);
         this.#calls.delete(event.id);
         break;
@@ -220,13 +212,11 @@ export class ResponseEncoder {
 
   #add(form: TextForm, prefix: string, text: string, out: string[]): void {
     if (text === '') return;
-    this.#size += text.length;
     this.#text(form, prefix, out).add(text, out);
   }
 
   #clientCall(call: TurnToolCall, out: string[]): void {
     const item = this.#openCall(call, out);
-    this.#size += call.arguments.length - item.written;
     item.finish(call.arguments, out);
     this.#openCalls.delete(call.id);
   }
@@ -250,7 +240,6 @@ export class ResponseEncoder {
 
   #serverCall(call: TurnToolCall, tool: NonNullable<TurnToolCall['tool']>, out: string[]): void {
     const { visibility } = this.#options;
-    this.#size += call.arguments.length;
     if (visibility === 'none') return;
     const index = this.#items.length;
     const shown = { tool, arguments: call.arguments, visibility };

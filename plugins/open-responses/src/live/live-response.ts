@@ -1,7 +1,6 @@
 import type { AgentEvent, Clock, Logger } from '@plugboard/kernel';
-import { type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
+import { type Account, type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
-import type { Reservation } from '@plugboard/transport-http';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';
@@ -15,13 +14,6 @@ import type { EventReader } from './event-reader.js';
 const QUEUED_AFTER = 100;
 /** Milliseconds that a stored response runs on without a reader before it is cancelled. */
 const RESUME_TIMEOUT = 30_000;
-/**
- * How many times a character of a response is in memory: in its item, in the transcript of the
- * turn, and at the end in what is stored and sent.
- */
-const COPIES = 3;
-/** Seconds after which a client may try again when memory is short. */
-const RETRY_AFTER = 5;
 
 interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
@@ -33,8 +25,8 @@ interface LiveResponseOptions {
   readonly outlivesReaders: boolean;
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
-  /** Counts the memory that it needs. */
-  readonly memory: Reservation;
+  /** The memory of the request, which it holds until its readers have left. */
+  readonly account: Account;
   readonly session: LiveSession | undefined;
   /** The items of the request. */
   readonly input: readonly InputItem[];
@@ -83,8 +75,8 @@ export interface ResponseEnd {
  * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
  * 3. It ends as its turn ends. `cancel` only asks the turn to end. A stored response waits 30 s for
  *    a reader to come back after the last one has left.
- * 4. It fails if its text does not fit into the memory for replies. That memory is free again when
- *    it has ended and its readers have left.
+ * 4. Its memory, which the turn reserves, is free again when it has ended and its readers have
+ *    left.
  */
 export class LiveResponse {
   readonly id: string;
@@ -99,6 +91,7 @@ export class LiveResponse {
   readonly #events = new EventLog(() => this.#onReaderLeft());
   readonly #abort = new AbortController();
   readonly #resolveEnded: (end: ResponseEnd) => void;
+  readonly #leaveAccount: () => void;
   #end: ResponseEnd | undefined;
   #status: 'queued' | 'in_progress' = 'in_progress';
   /** The number of the turn in its session. */
@@ -113,6 +106,7 @@ export class LiveResponse {
     this.logFields = options.logFields;
     this.input = options.input;
     this.#options = options;
+    this.#leaveAccount = options.account.hold();
     this.#encoder = options.encoder;
     const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
     this.ended = promise;
@@ -239,7 +233,6 @@ export class LiveResponse {
     if (first?.type === 'started') this.#begin(first.turn);
     this.#options.observe(batch);
     const full = this.#events.write(this.#encoder.write(batch, this.#events.isPressed));
-    this.#countMemory();
     if (last?.type === 'finished') {
       this.logFields.finished(last);
       return this.#close(outcomeOfFinish(last), undefined);
@@ -290,17 +283,9 @@ export class LiveResponse {
     this.#resumeTimer?.cancel();
     this.#encoder.release();
     this.#events.close();
-    if (this.#events.readers === 0) this.#options.memory.end();
+    if (this.#events.readers === 0) this.#leaveAccount();
     this.#resolveEnded(end);
     this.#options.onEnd(end);
-  }
-
-  /** Counts the memory of the text so far. Cancels the turn if there is not enough. */
-  #countMemory(): void {
-    const { memory } = this.#options;
-    if (this.#abort.signal.aborted || memory.resize(COPIES * this.#encoder.size)) return;
-    const message = `The memory for replies is in use (\`${memory.setting}\`). Read earlier responses faster, or try again in a few seconds.`;
-    this.cancel(new TurnError('overloaded', message, { retryAfter: RETRY_AFTER }));
   }
 
   /** Writes `svc:session.state`, if a connection asked for it. */
@@ -312,7 +297,7 @@ export class LiveResponse {
 
   #onReaderLeft(): void {
     if (this.#events.readers > 0) return;
-    if (this.#end) this.#options.memory.end();
+    if (this.#end) this.#leaveAccount();
     else if (this.#options.outlivesReaders) return;
     else if (this.#options.resumable) this.#resumeTimer = this.#options.clock.after(RESUME_TIMEOUT, () => this.cancel());
     else this.cancel();

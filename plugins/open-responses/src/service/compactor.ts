@@ -5,6 +5,7 @@ import { resolveAgent } from '@plugboard/openai-protocol';
 import { usageJson } from '../events/response-object.js';
 import type { ResponseRequest } from '../request/request.js';
 import { previousNotCommitted, previousNotFound } from './response-errors.js';
+import type { InputCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
 import { StoredResponses } from './stored-responses.js';
 import { SummaryTokens } from './summary-tokens.js';
@@ -22,7 +23,7 @@ export interface CompactedConversation {
 const MAX_SUMMARY = 64 * 1024;
 
 /** The caller of a summary. */
-export type SummaryCaller = Pick<TurnRequest, 'principal' | 'requestId' | 'transport' | 'signal'>;
+export type SummaryCaller = Pick<TurnRequest, 'requestId' | 'transport' | 'signal'> & InputCaller;
 
 /** Replaces conversations by summaries. */
 export class Compactor {
@@ -46,7 +47,7 @@ export class Compactor {
   /** @throws ProtocolError for a request that cannot be served. @throws TurnError */
   async compact(request: ResponseRequest, caller: SummaryCaller): Promise<CompactedConversation> {
     const target = resolveAgent(this.#runtimes.one(), request.model ?? '', 'model', caller.principal);
-    const { messages } = await this.#planner.inputOf(request, target, caller.principal);
+    const { messages } = await this.#planner.inputOf(request, target, caller);
     const history = await this.#historyOf(request, target, caller);
     const { text, usage } = await this.#summarize([...history, ...messages], target, caller);
     const id = this.#planner.newId();
@@ -65,22 +66,26 @@ export class Compactor {
   }
 
   /** The conversation up to the previous response, as far as the caller may see it. */
-  async #historyOf(request: ResponseRequest, target: Target, { principal }: SummaryCaller): Promise<readonly Message[]> {
+  async #historyOf(request: ResponseRequest, target: Target, { principal, account }: SummaryCaller): Promise<readonly Message[]> {
     const { previous_response_id: previous } = request;
     if (previous === undefined) return [];
-    const found = await this.#stored.get(previous, principal);
+    const found = await this.#stored.locate(previous, principal, account);
     if (!found || found.agent !== target.name) throw previousNotFound(previous);
     if (found.turn === 0) throw previousNotCommitted(previous);
-    return this.#stored.visibleHistory(found, principal);
+    return this.#stored.visibleHistory(found, principal, account);
   }
 
   async #summarize(
     messages: readonly Message[],
     target: Target,
-    caller: SummaryCaller,
+    { principal, account, requestId, transport, signal }: SummaryCaller,
   ): Promise<{ readonly text: string; readonly usage: Usage }> {
     const events = this.#runtimes.one().run({
-      ...caller,
+      principal,
+      account,
+      requestId,
+      transport,
+      signal,
       target,
       isCounted: true,
       messages,

@@ -1,28 +1,43 @@
-import type { Principal } from '@plugboard/kernel';
-import { invalidRequest, requireString, truncate } from '@plugboard/openai-protocol';
+import { Account } from '@plugboard/kernel/contracts';
+import { invalidRequest, type ProtocolError, requireString, truncate } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
+import type { InputCaller } from './response-plan.js';
 import { responseOfItem, type StoredResponses } from './stored-responses.js';
 
 /**
  * The items of a request with references replaced by the output items that they name. Only items of
- * stored responses of the same project can be referenced.
+ * stored responses of the same project can be referenced. Each counts like bytes of the body, as
+ * often as it is named (S-50).
  *
- * @throws ProtocolError 400 for a reference to an unknown item. @throws TurnError
+ * @throws ProtocolError 400 for a reference to an unknown item, 413 for items beyond the limit of a
+ *   body. @throws TurnError
  */
 export async function resolveReferences(
   items: readonly InputItem[],
   responses: StoredResponses,
-  principal: Principal,
+  { principal, account, inputLimit }: InputCaller,
 ): Promise<readonly InputItem[]> {
   if (!items.some(isReference)) return items;
-  const outputs = new Map<string, readonly InputItem[]>();
-  const outputOf = async (response: string): Promise<readonly InputItem[]> => {
+  /** The items of the responses that were looked up, by their ids. */
+  const outputs = new Map<string, ReadonlyMap<unknown, InputItem>>();
+  const outputOf = async (response: string): Promise<ReadonlyMap<unknown, InputItem>> => {
     const known = outputs.get(response);
     if (known) return known;
-    const stored = await responses.get(response, principal);
+    const stored = await responses.get(response, principal, account);
+    if (stored) account.release(stored.memory - Account.costOf(stored.response.length)); // without its input
     const { output = [] } = stored ? (JSON.parse(stored.response) as { output?: readonly InputItem[] }) : {};
-    outputs.set(response, output);
-    return output;
+    const items = new Map(output.map((item) => [item.id, item]));
+    outputs.set(response, items);
+    return items;
+  };
+  const sizes = new Map<InputItem, number>();
+  let total = 0;
+  const count = (item: InputItem) => {
+    const bytes = sizes.get(item) ?? Buffer.byteLength(JSON.stringify(item));
+    sizes.set(item, bytes);
+    total += bytes;
+    if (total > inputLimit.bytes) throw referencesTooLarge(inputLimit);
+    account.require(Account.costOf(bytes));
   };
   const resolved: InputItem[] = [];
   for (const [index, item] of items.entries()) {
@@ -33,11 +48,17 @@ export async function resolveReferences(
     const param = `input[${index}].id`;
     const name = requireString(item.id, param);
     const response = responseOfItem(name);
-    const found = response && (await outputOf(response)).find(({ id }) => id === name);
+    const found = response && (await outputOf(response)).get(name);
     if (!found) throw invalidRequest(`Item with id '${truncate(name)}' not found.`, { param });
+    count(found);
     resolved.push(found);
   }
   return resolved;
+}
+
+function referencesTooLarge({ bytes, setting }: InputCaller['inputLimit']): ProtocolError {
+  const message = `The items that the request refers to are larger than the limit of ${bytes} bytes (\`${setting}\`).`;
+  return invalidRequest(message, { status: 413, param: 'input', code: 'request_too_large' });
 }
 
 function isReference(item: InputItem): boolean {

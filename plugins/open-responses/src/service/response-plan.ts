@@ -1,17 +1,24 @@
 import type { Message, Principal } from '@plugboard/kernel';
-import type { BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
+import type { Account, BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
 import type { ProtocolError } from '@plugboard/openai-protocol';
-import type { Reservation } from '@plugboard/transport-http';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
 import type { CallForm } from '../tools/call-form.js';
 import type { ConnectionMemory } from './connection-memory.js';
-import type { StoredResponse } from './stored-responses.js';
+import type { LocatedResponse } from './stored-responses.js';
+
+/** The caller of a response or of a summary, and what it may take. */
+export interface InputCaller {
+  readonly principal: Principal;
+  /** The memory of the request, in which its body is reserved. */
+  readonly account: Account;
+  /** The limit of a body. What its references name counts against it too. */
+  readonly inputLimit: { readonly bytes: number; readonly setting: string };
+}
 
 /** The caller of a response, and how the response is asked for. */
-export interface ResponseCaller {
-  readonly principal: Principal;
+export interface ResponseCaller extends InputCaller {
   readonly requestId: string;
   /** The key of the transport's entry. */
   readonly transport: string;
@@ -30,8 +37,6 @@ export interface ResponseCaller {
   readonly resumable: boolean;
   /** Whether the caller receives `svc:` events. */
   readonly extensions: boolean;
-  /** Counts the memory of the response. */
-  readonly memory: Reservation;
   readonly connection?: CallerConnection | undefined;
 }
 
@@ -70,7 +75,7 @@ export type Base =
   /** A new session, for this chain of responses. It begins with `history`. */
   | { readonly kind: 'chain'; readonly history: readonly Message[] }
   /** The session of a stored response, or a copy of it. */
-  | { readonly kind: 'stored'; readonly previous: StoredResponse }
+  | { readonly kind: 'stored'; readonly previous: LocatedResponse }
   /** The session that the request named. */
   | { readonly kind: 'session'; readonly key: string };
 

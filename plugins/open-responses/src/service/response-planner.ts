@@ -21,7 +21,7 @@ import type { InputItem, ResponseRequest } from '../request/request.js';
 import { continueHistory } from './continue-history.js';
 import { resolveReferences } from './resolve-references.js';
 import { previousNotCommitted, previousNotFound } from './response-errors.js';
-import type { Base, Plan, ResponseCaller } from './response-plan.js';
+import type { Base, InputCaller, Plan, ResponseCaller } from './response-plan.js';
 import { StoredResponses } from './stored-responses.js';
 import { SummaryTokens } from './summary-tokens.js';
 
@@ -56,7 +56,7 @@ export class ResponsePlanner {
   async plan(request: ResponseRequest, caller: ResponseCaller): Promise<Plan> {
     const { principal } = caller;
     const target = resolveAgent(this.#runtimes.one(), request.model ?? caller.defaultModel ?? '', 'model', principal);
-    const items = await this.#itemsOf(request, principal);
+    const items = await this.#itemsOf(request, caller);
     const clientTools = clientToolsOf(request, items, target);
     const { params, ignored } = parametersOf(request, target, clientTools);
     const input = await this.#messagesOf(items, target, principal);
@@ -96,6 +96,7 @@ export class ResponsePlanner {
         target,
         principal,
         isCounted: true, // by its transport, which is HTTP's
+        account: caller.account,
         messages,
         ...(base.kind === 'stateless' && { history: base.history }),
         clientTools: clientTools.declarations,
@@ -124,14 +125,14 @@ export class ResponsePlanner {
   }
 
   /** The messages of a request's `input`. @throws ProtocolError 400. @throws TurnError */
-  async inputOf(request: ResponseRequest, target: Target, principal: Principal): Promise<InputMessages> {
-    return this.#messagesOf(await this.#itemsOf(request, principal), target, principal);
+  async inputOf(request: ResponseRequest, target: Target, caller: InputCaller): Promise<InputMessages> {
+    return this.#messagesOf(await this.#itemsOf(request, caller), target, caller.principal);
   }
 
   /** The items of a request's `input`, with references replaced. */
-  async #itemsOf({ input = [] }: ResponseRequest, principal: Principal): Promise<readonly InputItem[]> {
+  async #itemsOf({ input = [] }: ResponseRequest, caller: InputCaller): Promise<readonly InputItem[]> {
     if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
-    return resolveReferences(input, this.#stored, principal);
+    return resolveReferences(input, this.#stored, caller);
   }
 
   async #messagesOf(items: readonly InputItem[], target: Target, { project }: Principal): Promise<ReadItems> {
@@ -150,7 +151,7 @@ export class ResponsePlanner {
     request: ResponseRequest,
     stored: boolean,
     target: Target,
-    { principal, connection }: ResponseCaller,
+    { principal, account, connection }: ResponseCaller,
   ): Promise<{ readonly base: Base; readonly previous?: string }> {
     const fresh = (history: readonly Message[]): Base => ({ kind: stored ? 'chain' : 'stateless', history });
     const key = await this.#sessionKeyOf(request, target, principal);
@@ -165,11 +166,11 @@ export class ResponsePlanner {
       return { base: { kind: 'session', key: remembered.session }, previous };
     }
     if (remembered?.messages) return { base: fresh(remembered.messages), previous };
-    const found = await this.#stored.get(previous, principal);
+    const found = await this.#stored.locate(previous, principal, account);
     if (!found || found.agent !== target.name) throw previousNotFound(previous);
     if (found.turn === 0) throw previousNotCommitted(previous);
     if (stored) return { base: { kind: 'stored', previous: found }, previous };
-    return { base: { kind: 'stateless', history: await this.#stored.history(found, principal) }, previous };
+    return { base: { kind: 'stateless', history: await this.#stored.history(found, principal, account) }, previous };
   }
 
   /** The key of the session that the request names; undefined if it names none. */

@@ -60,7 +60,7 @@ export class ResponseRunner {
       logFields,
       resumable: stored && caller.resumable,
       incremental: caller.incremental,
-      memory: caller.memory,
+      account: caller.account,
       outlivesReaders: target.onDisconnect === 'continue' && (stored || session !== undefined),
       session: session && this.#sessions.shown(session, conversationName(request)),
       input: plan.input,

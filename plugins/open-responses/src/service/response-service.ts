@@ -1,5 +1,5 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
-import type { AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
+import type { Account, AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import type { EventReader } from '../live/event-reader.js';
@@ -112,15 +112,15 @@ export class ResponseService {
   }
 
   /** A response in its current state, as JSON. @throws ProtocolError 404. @throws TurnError */
-  async get(id: string, principal: Principal): Promise<string> {
-    const response = this.findLive(id, principal)?.snapshot() ?? (await this.#stored.get(id, principal))?.response;
+  async get(id: string, principal: Principal, account: Account): Promise<string> {
+    const response = this.findLive(id, principal)?.snapshot() ?? (await this.#stored.get(id, principal, account))?.response;
     if (response === undefined) throw responseNotFound(id);
     return response;
   }
 
   /** The items of the request for a response. @throws ProtocolError 404. @throws TurnError */
-  async inputItems(id: string, principal: Principal): Promise<readonly InputItem[]> {
-    const input = this.findLive(id, principal)?.input ?? (await this.#stored.get(id, principal))?.input;
+  async inputItems(id: string, principal: Principal, account: Account): Promise<readonly InputItem[]> {
+    const input = this.findLive(id, principal)?.input ?? (await this.#stored.get(id, principal, account))?.input;
     if (input === undefined) throw responseNotFound(id);
     return input;
   }
@@ -129,12 +129,20 @@ export class ResponseService {
    * A response, and a reader of its events after a sequence number.
    *
    * @param after -1 for all events.
-   * @param extensions whether the reader receives `svc:` events.
+   * @param reader.extensions whether the reader receives `svc:` events.
    * @throws ProtocolError 400, 404 or 410. @throws TurnError
    */
-  async resume(id: string, after: number, principal: Principal, extensions: boolean): Promise<ResumedResponse> {
+  async resume(
+    id: string,
+    after: number,
+    {
+      principal,
+      account,
+      extensions,
+    }: { readonly principal: Principal; readonly account: Account; readonly extensions: boolean },
+  ): Promise<ResumedResponse> {
     const live = this.findLive(id, principal);
-    if (!live) throw (await this.#stored.get(id, principal)) ? eventsExpired(id) : responseNotFound(id);
+    if (!live) throw (await this.#stored.locate(id, principal, account)) ? eventsExpired(id) : responseNotFound(id);
     if (after >= live.nextSequence) throw eventAhead(after, live.nextSequence - 1);
     const reader = live.read(after + 1, extensions);
     if (!reader) throw eventsExpired(id);
@@ -146,11 +154,11 @@ export class ResponseService {
    *
    * @throws ProtocolError 404. @throws TurnError
    */
-  async cancel(id: string, principal: Principal): Promise<string> {
+  async cancel(id: string, principal: Principal, account: Account): Promise<string> {
     const live = this.findLive(id, principal);
     live?.cancel();
     await live?.ended;
-    return this.get(id, principal);
+    return this.get(id, principal, account);
   }
 
   /**
@@ -159,12 +167,12 @@ export class ResponseService {
    * @throws ProtocolError 404.
    * @throws TurnError
    */
-  async delete(id: string, principal: Principal): Promise<void> {
+  async delete(id: string, principal: Principal, account: Account): Promise<void> {
     const live = this.findLive(id, principal);
     live?.cancel();
     await live?.ended;
     this.#live.forget(id);
-    const wasStored = await this.#stored.delete(id, principal);
+    const wasStored = await this.#stored.delete(id, principal, account);
     if (!live && !wasStored) throw responseNotFound(id);
   }
 

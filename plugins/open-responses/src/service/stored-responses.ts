@@ -1,5 +1,5 @@
 import { AgentRuntimes, type Extensions, type Message, type PluginContext, type Principal } from '@plugboard/kernel';
-import { type AgentRuntime, type Conversations, type Target, TurnError } from '@plugboard/kernel/contracts';
+import { Account, type AgentRuntime, type Conversations, type Target, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { InputItem } from '../request/request.js';
 import type { ResponseSession } from './response-session.js';
@@ -21,7 +21,12 @@ export interface StoredResponse {
   readonly input: readonly InputItem[];
   /** The response, as JSON. */
   readonly response: string;
+  /** What was reserved for it. */
+  readonly memory: number;
 }
+
+/** The place of a response in its session. */
+export type LocatedResponse = Pick<StoredResponse, 'conversation' | 'agent' | 'turn' | 'isChain'>;
 
 /** What the store keeps of a response. */
 interface ResponseDocument {
@@ -82,14 +87,25 @@ export class StoredResponses {
     }
   }
 
-  /** @throws TurnError */
-  async get(id: string, principal: Principal): Promise<StoredResponse | undefined> {
+  /** @param account in which its memory is reserved. @throws TurnError */
+  async get(id: string, principal: Principal, account: Account): Promise<StoredResponse | undefined> {
     if (!isResponseId(id)) return undefined;
     const found = await this.#conversations.document(id, principal);
     if (!found) return undefined;
     const { conversation, agent, text } = found;
+    const memory = Account.costOf(text.length);
+    account.require(memory);
     const { turn, chain: isChain, response, input } = JSON.parse(text) as ResponseDocument;
-    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input };
+    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input, memory };
+  }
+
+  /** The place of a response, which takes no memory. @throws TurnError */
+  async locate(id: string, principal: Principal, account: Account): Promise<LocatedResponse | undefined> {
+    const found = await this.get(id, principal, account);
+    if (!found) return undefined;
+    const { conversation, agent, turn, isChain, memory } = found;
+    account.release(memory);
+    return { conversation, agent, turn, isChain };
   }
 
   /**
@@ -99,8 +115,8 @@ export class StoredResponses {
    * @returns whether there was one.
    * @throws TurnError
    */
-  async delete(id: string, principal: Principal): Promise<boolean> {
-    const stored = await this.get(id, principal);
+  async delete(id: string, principal: Principal, account: Account): Promise<boolean> {
+    const stored = await this.get(id, principal, account);
     const left = stored && (await this.#conversations.deleteDocument(id, principal));
     if (!stored || left === undefined) return false;
     if (stored.isChain && left === 0) await this.#deleteIdle(stored.conversation, principal);
@@ -117,22 +133,30 @@ export class StoredResponses {
     }
   }
 
-  /** The conversation up to a response, its own turn included. @throws TurnError */
-  async history(stored: StoredResponse, principal: Principal): Promise<readonly Message[]> {
-    return this.#messagesOf(stored, principal, (messages) => messages);
+  /**
+   * The conversation up to a response, its own turn included.
+   *
+   * @param account in which its memory is reserved before it is loaded (S-52).
+   * @throws TurnError
+   */
+  async history(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
+    return this.#messagesOf(stored, principal, account, (messages) => messages);
   }
 
   /** The same, without what the agent's `toolVisibility` hides. @throws TurnError */
-  async visibleHistory(stored: StoredResponse, principal: Principal): Promise<readonly Message[]> {
-    return this.#messagesOf(stored, principal, visibleMessages);
+  async visibleHistory(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
+    return this.#messagesOf(stored, principal, account, visibleMessages);
   }
 
   /** @param shown what is taken of the messages of a turn. */
   async #messagesOf(
-    { conversation, turn }: StoredResponse,
+    { conversation, turn }: LocatedResponse,
     principal: Principal,
+    account: Account,
     shown: (messages: readonly Message[], view: ToolView) => readonly Message[],
   ): Promise<readonly Message[]> {
+    const { bytes } = await this.#conversations.get(conversation, principal);
+    account.require(Account.costOf(bytes));
     const messages: Message[] = [];
     for (let after = 0; after < turn; ) {
       const limit = Math.min(MAX_TURNS, turn - after);

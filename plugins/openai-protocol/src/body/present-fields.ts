@@ -9,18 +9,22 @@ type Fields = Readonly<Record<string, unknown>>;
 const MAX_UNKNOWN_FIELDS = 128;
 
 /**
- * Returns the fields of a request body without nulls, which count as absent.
+ * Returns the fields of a request body without nulls, which count as absent. Of unknown fields that
+ * are objects or lists, only the names are kept: they have no effect (S-53).
  *
  * @param known the names that the route knows.
  * @throws ProtocolError 400 for more than 128 unknown fields.
  */
 export function presentFields(body: object, known: ReadonlySet<string>): Fields {
   const present = Object.values(body).includes(null) ? withoutNulls(body) : (body as Fields);
-  const unknown = Object.keys(present).filter((name) => !known.has(name)).length;
-  if (unknown <= MAX_UNKNOWN_FIELDS) return present;
-  throw invalidRequest(`The request has ${unknown} unknown fields: the limit is ${MAX_UNKNOWN_FIELDS}.`, {
-    code: 'too_many_fields',
-  });
+  const unknown = Object.keys(present).filter((name) => !known.has(name));
+  if (unknown.length > MAX_UNKNOWN_FIELDS) {
+    throw invalidRequest(`The request has ${unknown.length} unknown fields: the limit is ${MAX_UNKNOWN_FIELDS}.`, {
+      code: 'too_many_fields',
+    });
+  }
+  const large = unknown.filter((name) => typeof present[name] === 'object');
+  return large.length === 0 ? present : { ...present, ...Object.fromEntries(large.map((name) => [name, undefined])) };
 }
 
 function withoutNulls(body: object): Fields {

@@ -68,6 +68,7 @@ export class SessionInfoTable {
       createdAt: row.created_at,
       updatedAt: row.updated_at,
       turns: row.version - row.base,
+      bytes: row.bytes,
       ...(user !== null && { user }),
       metadata: decodeMetadata(row.metadata, (problem) => badRow(this.#path, `the metadata of session ${row.id}`, problem)),
     };
@@ -94,9 +95,10 @@ interface InfoRow {
   readonly updated_at: number;
   readonly user: string | null;
   readonly metadata: string;
+  readonly bytes: number;
 }
 
-const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, metadata';
+const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, metadata, bytes';
 /** Only the given agents; all if the parameter is null. */
 const ALLOWED = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
 const ASC = `(created_at, id) > (?, ?) AND ${ALLOWED} ORDER BY created_at, id`;

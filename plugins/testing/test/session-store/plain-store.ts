@@ -222,7 +222,8 @@ export class PlainStore implements SessionStore {
 
   infoOf({ id, createdAt, updatedAt, user, metadata, turns }: PlainSession): SessionInfo {
     const conversation = conversationId(id);
-    return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, user, metadata });
+    const bytes = Buffer.byteLength(JSON.stringify(turns));
+    return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, bytes, user, metadata });
   }
 
   async find(project: string, conversation: string): Promise<SessionInfo | undefined> {

@@ -176,9 +176,10 @@ export class HttpApplication {
       await match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
     } else {
       const { body: kind } = match.route;
-      const body = kind === 'none' ? undefined : await this.#bodies.read(exchange, kind);
-      match.schema?.(body?.value);
-      this.#replies.set(exchange, await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
+      const request = new RouteRequest(exchange, match.params, principal, this.#bodies.limit);
+      if (kind !== 'none') request.receive(await this.#bodies.read(exchange, kind));
+      match.schema?.(request.body);
+      this.#replies.set(exchange, await match.route.handle(request));
     }
   }
 

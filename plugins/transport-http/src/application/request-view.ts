@@ -1,6 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
-import type { MemoryReservation } from '../limits/memory-limits.js';
 import type { HttpRequest } from '../routing/routes.js';
 
 /** What routes and the owners of upgraded connections see of an exchange. */
@@ -32,10 +31,6 @@ export class RequestView {
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.exchange.query);
     return this.#query;
-  }
-
-  reserveReply(): MemoryReservation {
-    return this.exchange.reserveReply();
   }
 
   note(fields: LogFields): void {

@@ -1,8 +1,8 @@
 import type { Principal } from '@plugboard/kernel';
+import type { Account } from '@plugboard/kernel/contracts';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Authentication } from '../gate/authentication.js';
 import type { RequestLimits } from '../gate/request-limits.js';
-import type { MemoryReservation } from '../limits/memory-limits.js';
 import type { AcceptedUpgrade, UpgradeRequest } from '../routing/upgrades.js';
 import { RequestView } from './request-view.js';
 
@@ -37,7 +37,7 @@ export class AcceptableUpgrade extends RequestView implements UpgradeRequest {
     this.#rates.take(this.principal);
   }
 
-  reserveBody(): MemoryReservation {
-    return this.exchange.reserveBody();
+  openAccount(): Account {
+    return this.exchange.openAccount();
   }
 }

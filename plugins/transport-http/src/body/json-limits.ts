@@ -10,6 +10,15 @@ export interface JsonLimits {
   readonly keys: number;
 }
 
+/** What a JSON text consists of. */
+interface JsonSize {
+  readonly values: number;
+  /** Keys of all objects together. */
+  readonly keys: number;
+  /** The limit that the text exceeds. Counting stops there. */
+  readonly exceeded: keyof JsonLimits | undefined;
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -36,14 +45,14 @@ for (const [characters, kind] of [
  *
  * One pass without recursion: about 5 ns per character in the worst case. For invalid JSON the
  * result is unspecified.
- *
- * @returns the limit that the text exceeds; undefined if none.
  */
-export function exceededLimit(json: string, limits: JsonLimits): keyof JsonLimits | undefined {
+export function measureJson(json: string, limits: JsonLimits): JsonSize {
   const { length } = json;
   /** The number of keys of each open array or object. */
   const keys: number[] = [0];
   let values = 0;
+  let allKeys = 0;
+  const size = (exceeded?: keyof JsonLimits): JsonSize => ({ values, keys: allKeys, exceeded });
   for (let at = 0; at < length; at++) {
     const kind = KINDS[json.charCodeAt(at)];
     switch (kind) {
@@ -54,27 +63,28 @@ export function exceededLimit(json: string, limits: JsonLimits): keyof JsonLimit
         break;
       case STRING:
         at = endOfString(json, at);
-        if (at < 0) return undefined;
+        if (at < 0) return size();
         values++;
         break;
       case COLON: {
         values--; // the string before it was a key
+        allKeys++;
         const count = (keys.pop() ?? 0) + 1;
-        if (count > limits.keys) return 'keys';
+        if (count > limits.keys) return size('keys');
         keys.push(count);
         break;
       }
       case OPEN:
         values++;
-        if (keys.length > limits.depth) return 'depth';
+        if (keys.length > limits.depth) return size('depth');
         keys.push(0);
         break;
       default:
         if (keys.length > 1) keys.pop();
     }
-    if (values > limits.values) return 'values';
+    if (values > limits.values) return size('values');
   }
-  return undefined;
+  return size();
 }
 
 /** Returns the index of the closing quote, or -1. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { Transform, type TransformCallback } from 'node:stream';
 import { type Clock, type PluginContext, parseDuration, parseSize } from '@plugboard/kernel';
-import { parseJson } from '@plugboard/kernel/contracts';
+import { Account, parseJson } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import type { HttpConfig } from '../config.js';
@@ -10,11 +10,11 @@ import { HttpError } from '../errors/http-error.js';
 import {
   bodyExceedsMemory,
   bodyTooLarge,
+  memoryInUse,
   missingContentType,
   nestedTooDeep,
   notJson,
   requestTimeout,
-  tooManyBodies,
   tooManyKeys,
   tooManyValues,
   unsupportedCharset,
@@ -22,24 +22,22 @@ import {
   unsupportedEncoding,
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { OWNER_LEVELS } from '../limits/caller.js';
-import { MemoryLimits, type MemoryReservation } from '../limits/memory-limits.js';
 import { parseContentType } from './content-type.js';
-import { exceededLimit, type JsonLimits } from './json-limits.js';
+import { type JsonLimits, measureJson } from './json-limits.js';
 
 const require = createRequire(import.meta.url);
 
 /** Many times what real clients send. */
 const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 
-/**
- * Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request
- * to the model.
- */
-const COST = 3;
+/** Bytes of memory that a value and a key of a body cost besides their text (S-53). */
+const [VALUE_COST, KEY_COST] = [64, 32];
 
-/** Bytes of memory that a piece of a body costs in addition: one byte can be a chunk of its own. */
-const PIECE_COST = 512;
+/**
+ * Bytes of memory that a piece of a body costs in addition until all have arrived: one byte can be
+ * a chunk of its own.
+ */
+const PIECE_COST = 1024;
 
 /** For requests that announce no body: the collector returns nothing then. */
 const NO_BYTES = Buffer.alloc(0);
@@ -59,13 +57,16 @@ export class RequestBodies {
   #limit = 0;
   #timeout = 0;
   readonly #clock: Clock;
-  readonly #memory: MemoryLimits;
   #collector: Middleware | undefined;
 
-  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>, @inject(MemoryLimits) memory: MemoryLimits) {
+  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>) {
     this.#clock = clock;
-    this.#memory = memory;
     this.configure(config);
+  }
+
+  /** The limit of a body, in bytes. */
+  get limit(): number {
+    return this.#limit;
   }
 
   configure({ bodyLimit, bodyTimeout }: HttpConfig): void {
@@ -86,25 +87,26 @@ export class RequestBodies {
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupportedEncoding();
     const length = Number(headers['content-length'] ?? 0);
     if (length > this.#limit) throw bodyTooLarge(this.#limit);
-    const { bodies } = this.#memory;
-    if (length * COST + PIECE_COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
+    const { account } = exchange;
+    if (Account.costOf(length) + PIECE_COST > account.limit) throw bodyExceedsMemory(account.setting);
     const isBuffered = length > 0 && ctx.req.readableLength === length;
-    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, exchange.reserveBody());
-    return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
+    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, account);
+    return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString(), account) : bytes };
   }
 
   /** Takes a body of which every byte has arrived together with the head. Most have. */
   #takeBuffered(req: IncomingMessage, exchange: Exchange): Buffer {
-    if (!exchange.reserveBody().grow(req.readableLength * COST)) throw tooManyBodies(this.#memory.bodies.setting);
+    const { account } = exchange;
+    if (!account.reserve(Account.costOf(req.readableLength))) throw memoryInUse(account);
     exchange.bodyIsRead = true;
     return req.read() as Buffer;
   }
 
   /** Collects the bytes of a body that still arrives. */
-  async #collect(ctx: Context, memory: MemoryReservation): Promise<Buffer> {
+  async #collect(ctx: Context, account: Account): Promise<Buffer> {
     const { req, res, request } = ctx;
     if (/100-continue/i.test(req.headers.expect ?? '')) res.writeContinue();
-    const counted = new CountedBody(req, memory);
+    const counted = new CountedBody(req, account);
     const timer = this.#clock.after(this.#timeout, () => counted.destroy(requestTimeout()));
     const onClose = () => counted.destroy(new Error('the caller disconnected'));
     res.once('close', onClose);
@@ -116,27 +118,39 @@ export class RequestBodies {
       throw isTooLarge(error) ? bodyTooLarge(this.#limit) : error;
     } finally {
       timer.cancel();
+      counted.release();
       req.unpipe(counted);
       res.off('close', onClose);
     }
   }
 }
 
-/** The body of a request while it arrives. It fails when it exceeds the memory for bodies. */
+/** The body of a request while it arrives. It fails when there is no memory for more of it. */
 class CountedBody extends Transform {
   /** Read by the collector. */
   readonly headers: IncomingMessage['headers'];
-  readonly #memory: MemoryReservation;
+  readonly #account: Account;
+  #pieces = 0;
 
-  constructor({ headers }: IncomingMessage, memory: MemoryReservation) {
+  constructor({ headers }: IncomingMessage, account: Account) {
     super();
     this.headers = headers;
-    this.#memory = memory;
+    this.#account = account;
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    if (this.#memory.grow(chunk.length * COST + PIECE_COST)) done(null, chunk);
-    else done(tooManyBodies(this.#memory.setting));
+    if (!this.#account.reserve(Account.costOf(chunk.length) + PIECE_COST)) {
+      done(memoryInUse(this.#account));
+      return;
+    }
+    this.#pieces++;
+    done(null, chunk);
+  }
+
+  /** The pieces are joined, or the body is not read on. */
+  release(): void {
+    this.#account.release(this.#pieces * PIECE_COST);
+    this.#pieces = 0;
   }
 }
 
@@ -175,10 +189,13 @@ function checkType(header: string | undefined): void {
 /**
  * Parses a JSON object that comes from a caller.
  *
- * @throws HttpError 400 if it is anything else, nested too deep, or has too many values.
+ * @param account reserves the memory of the values; that of the text is reserved already.
+ * @throws HttpError 400 if it is anything else, nested too deep, or has too many values; 503
+ *   without memory for it.
  */
-export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
-  switch (exceededLimit(text, JSON_LIMITS)) {
+export function parseJsonObject(text: string, account: Account): Readonly<Record<string, unknown>> {
+  const { values, keys, exceeded } = measureJson(text, JSON_LIMITS);
+  switch (exceeded) {
     case 'depth':
       throw nestedTooDeep(JSON_LIMITS.depth);
     case 'values':
@@ -186,6 +203,7 @@ export function parseJsonObject(text: string): Readonly<Record<string, unknown>>
     case 'keys':
       throw tooManyKeys(JSON_LIMITS.keys);
   }
+  if (!account.reserve(values * VALUE_COST + keys * KEY_COST)) throw memoryInUse(account);
   const value = parsed(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
   return value as Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { Scope, TurnError } from '@plugboard/kernel/contracts';
+import type { Account, Scope, TurnError } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
 /**
@@ -131,27 +131,16 @@ const RETRY_AFTER_OVERLOAD = '5';
 
 /** @param setting the option with the limit. */
 export function bodyExceedsMemory(setting: string): HttpError {
-  return new HttpError(413, `The request body does not fit into the memory for request bodies (\`${setting}\`).`, {
+  return new HttpError(413, `The request body does not fit into the memory that one caller may take (\`${setting}\`).`, {
     code: 'request_too_large',
   });
 }
 
-/** @param setting the option with the limit. */
-export function tooManyBodies(setting: string): HttpError {
-  return new HttpError(
-    503,
-    `The memory for request bodies is in use (\`${setting}\`). Try again in a few seconds, or send smaller requests.`,
-    { code: 'overloaded', headers: { 'retry-after': RETRY_AFTER_OVERLOAD } },
-  );
-}
-
-/** @param setting the option with the limit. */
-export function tooManyReplies(setting: string): HttpError {
-  return new HttpError(
-    503,
-    `The memory for replies is in use (\`${setting}\`). Read earlier replies faster, or try again in a few seconds.`,
-    { code: 'overloaded', headers: { 'retry-after': RETRY_AFTER_OVERLOAD } },
-  );
+export function memoryInUse(account: Account): HttpError {
+  return new HttpError(503, account.shortage().message, {
+    code: 'overloaded',
+    headers: { 'retry-after': RETRY_AFTER_OVERLOAD },
+  });
 }
 
 /** @param setting the option with the limit. */

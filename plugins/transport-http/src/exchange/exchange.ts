@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
+import { Account, type Budget } from '@plugboard/kernel/contracts';
 import type { Context } from 'koa';
-import { ownerOf } from '../limits/caller.js';
-import { type MemoryLimits, MemoryReservation } from '../limits/memory-limits.js';
+import { networkOf } from '../limits/caller.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply, HttpRoute } from '../routing/routes.js';
@@ -20,7 +20,7 @@ export type ReplyOutcome = 'cancelled_by_client' | 'timeout' | 'agent_error' | '
 export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly memory: MemoryLimits;
+  readonly memory: Budget;
   /** Called once, when the reply has been sent or the connection is closed. */
   onEnd(exchange: Exchange): void;
 }
@@ -72,8 +72,8 @@ export class Exchange implements ActiveMember {
   readonly #abort = new AbortController();
   readonly #head: Buffer | undefined;
   #draining: AbortController | undefined;
-  #bodyMemory: MemoryReservation | undefined;
-  #replyMemory: MemoryReservation | undefined;
+  #account: Account | undefined;
+  #leaveAccount: (() => void) | undefined;
   readonly #logFields: Record<string, LogFields[string]> = {};
   #outcome: ReplyOutcome | undefined;
   #isUpgraded = false;
@@ -162,24 +162,18 @@ export class Exchange implements ActiveMember {
     this.#draining?.abort();
   }
 
-  /** Begins to count the memory of the body, until the exchange ends. */
-  reserveBody(): MemoryReservation {
-    this.#bodyMemory ??= new MemoryReservation(this.#dependencies.memory.bodies, ownerOf(this.principal, this.address));
-    return this.#bodyMemory;
+  /** The memory of the request: its body, its turn and its reply. */
+  get account(): Account {
+    if (!this.#account) {
+      this.#account = this.openAccount();
+      if (!this.#hasEnded) this.#leaveAccount = this.#account.hold();
+    }
+    return this.#account;
   }
 
-  /**
-   * Counts the memory of a reply that may outlive the exchange. The owner of the reply ends the
-   * reservation.
-   */
-  reserveReply(): MemoryReservation {
-    return new MemoryReservation(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
-  }
-
-  /** Counts the memory of a complete reply until the exchange ends. Returns whether it fits. */
-  countReply(bytes: number): boolean {
-    this.#replyMemory ??= this.reserveReply();
-    return this.#replyMemory.grow(bytes);
+  /** An account of the caller. */
+  openAccount(): Account {
+    return new Account(this.#dependencies.memory, this.principal, networkOf(this.address));
   }
 
   /**
@@ -216,8 +210,7 @@ export class Exchange implements ActiveMember {
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#bodyMemory?.end();
-    this.#replyMemory?.end();
+    this.#leaveAccount?.();
     this.#dependencies.onEnd(this);
   }
 

@@ -1,7 +1,7 @@
 import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
+import type { Budget } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
-import { MemoryLimits } from '../limits/memory-limits.js';
 import { AccessLog } from './access-log.js';
 import { ActiveSet } from './active-set.js';
 import { Exchange, type ExchangeDependencies, type ReplyOutcome } from './exchange.js';
@@ -10,7 +10,7 @@ import { Exchange, type ExchangeDependencies, type ReplyOutcome } from './exchan
 export class Exchanges implements ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly memory: MemoryLimits;
+  readonly memory: Budget;
   readonly #ids: IdSource;
   readonly #accessLog: AccessLog;
   readonly #open = new ActiveSet<Exchange>();
@@ -19,12 +19,8 @@ export class Exchanges implements ExchangeDependencies {
   #onExchangeEnd: () => void = () => {};
   #onIdle: () => void = () => {};
 
-  constructor(
-    @inject(CONTEXT) { clock, ids, log }: PluginContext,
-    @inject(AccessLog) accessLog: AccessLog,
-    @inject(MemoryLimits) memory: MemoryLimits,
-  ) {
-    this.memory = memory;
+  constructor(@inject(CONTEXT) { clock, ids, log, budgets }: PluginContext, @inject(AccessLog) accessLog: AccessLog) {
+    this.memory = budgets.memory;
     this.clock = clock;
     this.#ids = ids;
     this.log = log;

@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { Clock, PluginContext } from '@plugboard/kernel';
+import type { Account } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
 import { HttpError } from '../errors/http-error.js';
-import { internalError, notFound, tooManyReplies } from '../errors/refusals.js';
-import { UNCOUNTED } from '../limits/memory-limits.js';
+import { internalError, memoryInUse, notFound } from '../errors/refusals.js';
 import type { HttpReply } from '../routing/routes.js';
 import { isArriving, sendAndClose } from './closing-reply.js';
 import { ErrorBodies } from './error-bodies.js';
@@ -18,6 +18,9 @@ type Streamed = HttpReply & { readonly body: AsyncIterable<string> };
  * Milliseconds that a stream has to send an error, once the credential of its caller is revoked.
  */
 const REVOKED_GRACE = 1_000;
+
+/** Bytes up to which a reply is not counted: it fits into the buffers of its connection. */
+const UNCOUNTED = 16 * 1024;
 
 /** Headers that describe the body of a reply. An error reply has another body. */
 const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified', 'cache-control'];
@@ -44,8 +47,8 @@ export class Replies {
   /**
    * Puts the reply of a route on the context. Of a stream, only the status and the headers.
    *
-   * @throws Error for an invalid header or a body that cannot be serialised, HttpError 503 if the
-   * memory for replies is in use.
+   * @throws Error for an invalid header or a body that cannot be serialised, HttpError 503 if
+   * there is no memory for it.
    */
   set(exchange: Exchange, reply: HttpReply): void {
     const { ctx } = exchange;
@@ -54,7 +57,12 @@ export class Replies {
     if (isStreamed(reply)) return;
     setBody(ctx, reply.body);
     const bytes = Number(ctx.res.getHeader('content-length') ?? 0);
-    if (bytes > UNCOUNTED && !exchange.countReply(bytes)) throw tooManyReplies(this.#exchanges.memory.replies.setting);
+    if (bytes > UNCOUNTED) this.#reserve(exchange.account, bytes);
+  }
+
+  /** What the turn has reserved for its answer is enough for a reply that consists of it. */
+  #reserve(account: Account, bytes: number): void {
+    if (bytes > account.reserved && !account.reserve(bytes - account.reserved)) throw memoryInUse(account);
   }
 
   /**

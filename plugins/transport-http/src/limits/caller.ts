@@ -5,19 +5,6 @@ import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 /** The principal of requests to public routes. It has no scopes. */
 export const ANONYMOUS: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: Object.freeze([]) });
 
-/** The levels of an owner: project and caller. */
-export const OWNER_LEVELS = 2;
-
-/**
- * The owner that limits are counted for: project and credential, or the remote address if the
- * principal has no identity.
- */
-export function ownerOf(principal: Principal | undefined, address: string | undefined): readonly string[] {
-  const { project, tokenId, subject, token } = principal ?? {};
-  const caller = tokenId ?? subject ?? token;
-  return project === undefined || caller === undefined ? ['', networkOf(address)] : [project, caller];
-}
-
 /**
  * An address as limits count it: of IPv6 the first 64 bits, because a single machine has all the
  * others.

@@ -1,20 +1,9 @@
-import { parseSize } from '@plugboard/kernel';
 import { heapLimit } from '@plugboard/kernel/contracts';
 import type { HttpConfig } from '../config.js';
 import { descriptorLimit } from './descriptor-limit.js';
 
 /** Bytes of heap that one connection may cost: parser, buffers, request objects. */
 const HEAP_PER_CONNECTION = 64 * 1024;
-
-/** The limit `bodyMemory` in bytes: a quarter of the heap limit unless it is set. */
-export function bodyMemoryOf({ bodyMemory }: HttpConfig): number {
-  return bodyMemory === undefined ? Math.floor(heapLimit() / 4) : parseSize(bodyMemory);
-}
-
-/** The limit `replyMemory` in bytes: an eighth of the heap limit unless it is set. */
-export function replyMemoryOf({ replyMemory }: HttpConfig): number {
-  return replyMemory === undefined ? Math.floor(heapLimit() / 8) : parseSize(replyMemory);
-}
 
 /**
  * The limit `maxConnections`. Unless it is set, callers get half of the process's file descriptors;

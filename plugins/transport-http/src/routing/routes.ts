@@ -1,5 +1,5 @@
 import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
-import type { Scope } from '@plugboard/kernel/contracts';
+import type { Account, Scope } from '@plugboard/kernel/contracts';
 import type { ErrorFormatter } from '../errors/error-format.js';
 
 /**
@@ -113,27 +113,16 @@ export interface HttpRequest {
    */
   readonly signal: AbortSignal;
   /**
-   * Counts the memory of a reply that is collected or kept for its caller, against `replyMemory`
-   * and the caller's share of it. Complete replies are counted when they are sent; streams need it
-   * if they keep more than what waits for the socket.
+   * The memory of the request, in which its body is reserved. Pass it to the turn; reserve in it
+   * what is held besides, before it is held.
    */
-  reserveReply(): Reservation;
+  readonly account: Account;
+  /** The option `bodyLimit`, in bytes. What a body refers to should count like the body itself. */
+  readonly bodyLimit: number;
+  /** Lets go of `body` and `rawBody`, for a route that has read them and is not done yet. */
+  dropBody(): void;
   /** Adds fields to the access log line of this request, for example `agent`, `steps`. */
   note(fields: Readonly<Record<string, string | number | boolean | undefined>>): void;
-}
-
-/**
- * Memory reserved for a body or a reply. It outlives the request: end it when the memory is free.
- */
-export interface Reservation {
-  /** The option that sets the limit, as messages name it: `transports.http.replyMemory`. */
-  readonly setting: string;
-  /**
-   * Sets how many bytes are reserved, approximately. Returns whether there was enough; if not,
-   * nothing changes.
-   */
-  resize(bytes: number): boolean;
-  end(): void;
 }
 
 export interface HttpReply {

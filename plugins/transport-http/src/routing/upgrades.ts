@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
-import type { Scope } from '@plugboard/kernel/contracts';
+import type { Account, Scope } from '@plugboard/kernel/contracts';
 import type { ErrorFormatter } from '../errors/error-format.js';
-import type { HttpRequest, Reservation } from './routes.js';
+import type { HttpRequest } from './routes.js';
 
 /**
  * A path on which a WebSocket may be opened.
@@ -38,7 +38,7 @@ export const HttpUpgrades = defineExtensionPoint<HttpUpgrade>('transport-http.up
   unread: 'add http: {} under transports, which serves the paths',
 });
 
-export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' | 'body'> {
+export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' | 'body' | 'dropBody' | 'account' | 'bodyLimit'> {
   /** The remote address. Behind a proxy it is the proxy's. */
   readonly address: string;
   /** Whether the server requires no credentials. */
@@ -52,11 +52,8 @@ export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' |
    * or 503.
    */
   authenticate(): Promise<Principal>;
-  /**
-   * Counts the memory of what the client sends, against `bodyMemory` and the caller's share of it.
-   * It ends with the connection.
-   */
-  reserveBody(): Reservation;
+  /** Opens the account of a message, for the request in it and its turn. */
+  openAccount(): Account;
   /** Counts a message as a request against the limits of the caller. @throws HttpError 429. */
   countRequest(): void;
 }

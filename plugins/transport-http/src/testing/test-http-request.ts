@@ -1,4 +1,4 @@
-import { OPEN } from '@plugboard/kernel/contracts';
+import { Account, Budget, OPEN } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '../routing/routes.js';
 
 /**
@@ -19,8 +19,18 @@ export function testHttpRequest(overrides: Partial<HttpRequest> = {}): HttpReque
     requestId: 'req_00000000000000000000000000000001',
     acceptedAt: 0,
     signal: new AbortController().signal,
-    reserveReply: () => ({ setting: 'transports.http.replyMemory', resize: () => true, end: () => undefined }),
+    account: testAccount(),
+    bodyLimit: 20 * 1024 * 1024,
+    dropBody: () => undefined,
     note: () => undefined,
     ...overrides,
   };
+}
+
+/** An account in a budget of its own. */
+function testAccount(): Account {
+  const limit = 1024 * 1024 * 1024;
+  const account = new Account(new Budget({ name: 'memory of callers', unit: 'bytes', limit, setting: 'limits.memory' }), OPEN);
+  account.hold();
+  return account;
 }

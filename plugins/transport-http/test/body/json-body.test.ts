@@ -1,7 +1,7 @@
 import { eventually, ManualClock } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
-import { exceededLimit } from '../../src/body/json-limits.js';
+import { measureJson } from '../../src/body/json-limits.js';
 import { RawClient, replyOf } from '../support/raw-client.js';
 import { echo, errorOf, postJson } from '../support/routes.js';
 import { serve } from '../support/serve.js';
@@ -233,6 +233,10 @@ t.test('S-35 the scanner counts levels, values and keys as the parsed value has 
     typeof value === 'object' && value !== null
       ? Math.max(Array.isArray(value) ? 0 : Object.keys(value).length, ...Object.values(value).map(keysOf))
       : 0;
+  const allKeysOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null
+      ? Object.values(value).reduce((sum, one) => sum + allKeysOf(one), Array.isArray(value) ? 0 : Object.keys(value).length)
+      : 0;
   const holds = () =>
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), fc.string(), fc.nat(3), (value, key, indent) => {
@@ -240,11 +244,15 @@ t.test('S-35 the scanner counts levels, values and keys as the parsed value has 
         const depth = depthOf(whole);
         const text = JSON.stringify(whole, undefined, indent);
         const limits = { depth, values: valuesOf(whole), keys: keysOf(whole) };
+        const exceeded = (changed: object) => measureJson(text, { ...limits, ...changed }).exceeded;
+        const { values, keys, exceeded: none } = measureJson(text, limits);
         return (
-          exceededLimit(text, limits) === undefined &&
-          exceededLimit(text, { ...limits, depth: depth - 1 }) === 'depth' &&
-          exceededLimit(text, { ...limits, values: limits.values - 1 }) === 'values' &&
-          exceededLimit(text, { ...limits, keys: limits.keys - 1 }) === 'keys'
+          none === undefined &&
+          values === limits.values &&
+          keys === allKeysOf(whole) &&
+          exceeded({ depth: depth - 1 }) === 'depth' &&
+          exceeded({ values: limits.values - 1 }) === 'values' &&
+          exceeded({ keys: limits.keys - 1 }) === 'keys'
         );
       }),
     );
@@ -268,12 +276,12 @@ t.test('S-35 more than 200,000 values, or 10,000 keys in one object, get 400', a
   }
 });
 
-t.test('S-36 a body that exceeds the memory for bodies gets 413, one that exceeds what is left 503', async (t) => {
-  const { url, port } = await serve(t, { routes: [echo()], config: { bodyMemory: '3mb', bodyLimit: '4mb' } });
+t.test('S-36 a body that exceeds the share of its caller gets 413, one that exceeds what is left 503', async (t) => {
+  const { url, port } = await serve(t, { routes: [echo()], config: { bodyLimit: '4mb' }, memory: 4 * 1024 * 1024 });
   const send = (length: number) => postJson(`${url}/v1/echo`, JSON.stringify({ a: 'x'.repeat(length) }));
   const large = await send(800_000);
   t.equal(large.status, 413);
-  t.match(await errorOf(large), { message: /`transports\.http\.bodyMemory`/, code: 'request_too_large' });
+  t.match(await errorOf(large), { message: /`limits\.memory`/, code: 'request_too_large' });
   t.equal((await send(500_000)).status, 200);
 
   const holding = await RawClient.open(port);
@@ -286,7 +294,7 @@ t.test('S-36 a body that exceeds the memory for bodies gets 413, one that exceed
     return reply.status === 503 ? reply : undefined;
   });
   t.equal(refused.headers.get('retry-after'), '5');
-  t.match(await errorOf(refused), { message: /`transports\.http\.bodyMemory`/, code: 'overloaded' });
+  t.match(await errorOf(refused), { message: /`limits\.memory`/, code: 'overloaded' });
   holding.socket.destroy();
   t.ok(await eventually(async () => (await send(500_000)).status === 200), 'the memory is free again');
 });

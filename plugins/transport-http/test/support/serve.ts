@@ -19,6 +19,8 @@ interface ServeOptions {
   readonly middleware?: readonly Middleware[];
   readonly config?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
+  /** The memory of callers, in bytes. */
+  readonly memory?: number;
   readonly host?: HostView;
   readonly runtime?: AgentRuntime;
 }
@@ -39,7 +41,7 @@ interface Served {
  */
 export async function serve(
   t: Test,
-  { routes = [], providers = [], middleware = [], config, clock = new ManualClock(), host, runtime }: ServeOptions = {},
+  { routes = [], providers = [], middleware = [], config, clock = new ManualClock(), memory, host, runtime }: ServeOptions = {},
 ): Promise<Served> {
   const ctx = testContext(plugin, {
     config: { port: 0, ...config },
@@ -48,6 +50,7 @@ export async function serve(
     check: { literal: () => 'open', entries: () => providers.map((_, at) => String(at)) },
     ...(host && { host }),
   });
+  if (memory !== undefined) ctx.budgets.memory.resize(memory);
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
   for (const one of middleware) ctx.provide(HttpMiddleware, one, 'middleware');
   for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');

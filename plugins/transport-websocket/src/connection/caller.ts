@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import { missingScope, type Scope } from '@plugboard/kernel/contracts';
 import { serviceError } from '@plugboard/openai-protocol';
-import type { Reservation, UpgradeRequest } from '@plugboard/transport-http';
+import type { UpgradeRequest } from '@plugboard/transport-http';
 
 /**
  * The caller at the other end of a connection. A connection can outlive its token, or the token's
@@ -43,10 +43,5 @@ export class Caller {
     const principal = await this.authenticate('chat');
     this.#upgrade.countRequest();
     return principal;
-  }
-
-  /** Counts the memory of a new response. */
-  reserveReply(): Reservation {
-    return this.#upgrade.reserveReply();
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock, IdSource, Logger, Principal } from '@plugboard/kernel';
-import { failureOf, TurnError } from '@plugboard/kernel/contracts';
+import { type Account, failureOf, TurnError } from '@plugboard/kernel/contracts';
 import {
   type ConnectionMemory,
   conversationName,
@@ -14,15 +14,15 @@ import { HttpError } from '@plugboard/transport-http';
 import { errorEvent } from '../messages/error-event.js';
 import type { Caller } from './caller.js';
 import type { ConnectionQuery } from './connection-query.js';
-import type { Inbox } from './inbox.js';
 import type { Outbox } from './outbox.js';
 import { ResponseStreams } from './response-streams.js';
 
 interface ConnectionResponsesOptions {
   readonly caller: Caller;
-  readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly query: ConnectionQuery;
+  /** The maximum size of a message, in bytes. */
+  readonly maxMessage: number;
   /** For log lines. */
   readonly connectionId: string;
   /** The key of the transport's entry. */
@@ -69,16 +69,16 @@ export class ConnectionResponses {
   /**
    * Creates a response when the earlier ones of its stream have ended.
    *
-   * @param size of the message with the request, in bytes.
-   * @throws HttpError 429, or 503 without memory for the request.
+   * @param account the memory of the request, which it holds until the response has ended.
+   * @throws HttpError 429
    */
-  create(request: ResponseRequest, size: number): void {
-    const release = this.#options.inbox.reserve(size);
+  create(request: ResponseRequest, account: Account): void {
+    const leave = account.hold();
     const order = { stream: request.stream_id ?? '', conversation: conversationName(request) };
     try {
-      this.#streams.run(order, (started) => this.#create(request, started).finally(release));
+      this.#streams.run(order, (started) => this.#create(request, account, started).finally(leave));
     } catch (error) {
-      release();
+      leave();
       throw error;
     }
   }
@@ -91,15 +91,18 @@ export class ConnectionResponses {
   }
 
   /** Sends the events after a number, and those to come. @throws HttpError 429 */
-  resume(id: string, after: number): void {
+  resume(id: string, after: number, account: Account): void {
     this.#streams.runBeside(async () => {
+      const leave = account.hold();
       try {
         const { service, caller, query } = this.#options;
         const principal = await caller.authenticate('sessions:read');
-        const { response, reader } = await service.resume(id, after, principal, query.extensions);
+        const { response, reader } = await service.resume(id, after, { principal, account, extensions: query.extensions });
         await this.#send(response, reader);
       } catch (error) {
         this.#refuse(error, undefined, 'a response could not be resumed');
+      } finally {
+        leave();
       }
     });
   }
@@ -124,17 +127,17 @@ export class ConnectionResponses {
   }
 
   /** Runs a response to its end. Never rejects. */
-  async #create(request: ResponseRequest, started: () => void): Promise<void> {
+  async #create(request: ResponseRequest, account: Account, started: () => void): Promise<void> {
     if (this.#closed) return;
     try {
-      await this.#run(request, await this.#options.caller.admit(), started);
+      await this.#run(request, account, await this.#options.caller.admit(), started);
     } catch (error) {
       this.#refuse(error, request.stream_id, 'a response could not be created');
     }
   }
 
-  async #run(request: ResponseRequest, principal: Principal, started: () => void): Promise<void> {
-    const { caller, clock, ids, service, query, transport } = this.#options;
+  async #run(request: ResponseRequest, account: Account, principal: Principal, started: () => void): Promise<void> {
+    const { clock, ids, service, query, maxMessage, transport } = this.#options;
     const begin = clock.monotonic();
     const requestId = `req_${ids.hex(32)}`;
     const planned = await service.plan(request, {
@@ -145,7 +148,8 @@ export class ConnectionResponses {
       incremental: true,
       resumable: true,
       extensions: query.extensions,
-      memory: caller.reserveReply(),
+      account,
+      inputLimit: { bytes: maxMessage, setting: 'maxFrameSize' },
       connection: { memory: this.#memory, isConversation: query.isConversation },
     });
     if (this.#closed) return;

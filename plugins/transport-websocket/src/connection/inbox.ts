@@ -1,65 +1,64 @@
-import type { Reservation } from '@plugboard/transport-http';
-import { overloaded } from '../messages/refusals.js';
+import { Account } from '@plugboard/kernel/contracts';
 
-/** Memory of a message as a multiple of its size: the bytes, the text and the parsed request. */
-const COPIES = 3;
 /** Bytes before the payload of a ping or pong from a client: the head of the frame and its mask. */
 const CONTROL_FRAME_HEAD = 6;
 
+/** A message that has arrived. */
+interface Arrived {
+  /** Its memory. */
+  readonly account: Account;
+  /** Leaves the account, which has other holders if a response comes of the message. */
+  readonly leave: () => void;
+  /** Whether there was memory for the whole message. */
+  readonly fits: boolean;
+}
+
 /**
- * Counts the memory of what a client sends: a message until it is complete, and a request until its
- * response has ended.
+ * Reserves the memory of what a client sends: each message has an account from its first byte on.
  */
 export class Inbox {
-  readonly #memory: Reservation;
-  /** Bytes since the last complete message. */
-  #arriving = 0;
-  /** Bytes of requests whose responses have not ended. */
-  #requests = 0;
+  readonly #open: () => Account;
+  /** The account of the message that is arriving. */
+  #arriving: Omit<Arrived, 'fits'> | undefined;
 
-  constructor(memory: Reservation) {
-    this.#memory = memory;
+  /** @param open opens an account of the client. */
+  constructor(open: () => Account) {
+    this.#open = open;
   }
 
-  /** The option that sets the limit. */
-  get setting(): string {
-    return this.#memory.setting;
-  }
-
-  /** Bytes have arrived. Returns whether there is memory for them. */
-  arrived(bytes: number): boolean {
-    this.#arriving += bytes;
-    return this.#count();
+  /** Bytes have arrived. Returns the account without memory for them, if it has none. */
+  arrived(bytes: number): Account | undefined {
+    const { account } = this.#current();
+    return account.reserve(Account.costOf(bytes)) ? undefined : account;
   }
 
   /** A ping or a pong has arrived, possibly within a message. */
   controlFrame(payload: Buffer): void {
-    this.#arriving -= CONTROL_FRAME_HEAD + payload.length;
+    const arriving = this.#arriving;
+    arriving?.account.release(Account.costOf(CONTROL_FRAME_HEAD + payload.length));
+    if (arriving?.account.reserved === 0) this.close();
   }
 
-  /** A message is complete. */
-  messageArrived(): void {
-    this.#arriving = 0;
-    this.#count();
+  /** A message is complete. @param bytes of its text. */
+  messageArrived(bytes: number): Arrived {
+    const arrived = this.#current();
+    this.#arriving = undefined;
+    // Several messages may have arrived at once, in the account of the first.
+    const missing = Account.costOf(bytes) - arrived.account.reserved;
+    return { ...arrived, fits: missing <= 0 || arrived.account.reserve(missing) };
   }
 
-  /**
-   * Counts a request until the returned function is called.
-   *
-   * @throws HttpError 503 without memory for it.
-   */
-  reserve(bytes: number): () => void {
-    this.#requests += bytes;
-    const release = () => {
-      this.#requests -= bytes;
-      this.#count();
-    };
-    if (this.#count()) return release;
-    release();
-    throw overloaded(this.setting);
+  /** The connection has closed. */
+  close(): void {
+    this.#arriving?.leave();
+    this.#arriving = undefined;
   }
 
-  #count(): boolean {
-    return this.#memory.resize((this.#arriving + this.#requests) * COPIES);
+  #current(): Omit<Arrived, 'fits'> {
+    if (!this.#arriving) {
+      const account = this.#open();
+      this.#arriving = { account, leave: account.hold() };
+    }
+    return this.#arriving;
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Clock, IdSource, Logger } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { type Account, TurnError } from '@plugboard/kernel/contracts';
 import type { ResponseRequest, ResponseService } from '@plugboard/open-responses';
 import { HttpError, type UpgradeRequest } from '@plugboard/transport-http';
 import type { RawData, WebSocket } from 'ws';
@@ -69,16 +69,16 @@ export class LiveConnection {
     this.#ws = ws;
     this.#upgrade = upgrade;
     this.#dependencies = dependencies;
-    this.#inbox = new Inbox(upgrade.reserveBody());
+    this.#inbox = new Inbox(() => upgrade.openAccount());
     this.#outbox = new Outbox(ws, socket, limits.maxBuffered, () => dependencies.ids.hex(16));
     this.#caller = new Caller(upgrade);
     this.#heartbeat = new Heartbeat(limits, clock.monotonic());
     this.#responses = new ConnectionResponses({
       ...dependencies,
       caller: this.#caller,
-      inbox: this.#inbox,
       outbox: this.#outbox,
       query,
+      maxMessage: dependencies.limits.maxFrameSize,
       connectionId: upgrade.requestId,
       onIdle: () => this.#onIdle(),
       onRevoked: () => this.#close(CLOSE.tokenRevoked),
@@ -140,28 +140,26 @@ export class LiveConnection {
   }
 
   #count(data: Buffer): void {
-    if (this.#ws.readyState !== this.#ws.OPEN || this.#inbox.arrived(data.length)) return;
-    this.#outbox.reply(errorEvent(overloaded(this.#inbox.setting)));
+    const full = this.#ws.readyState === this.#ws.OPEN ? this.#inbox.arrived(data.length) : undefined;
+    if (!full) return;
+    this.#outbox.reply(errorEvent(overloaded(full)));
     this.#close(CLOSE.overloaded);
   }
 
   #receive(data: RawData, isBinary: boolean): void {
-    this.#inbox.messageArrived();
-    if (this.#ws.readyState !== this.#ws.OPEN) return;
-    this.#heartbeat.heard(this.#dependencies.clock.monotonic());
-    if (isBinary) {
-      this.#close(CLOSE.textOnly);
-      return;
-    }
     const text = String(data);
-    let message: ClientMessage;
+    const { account, leave, fits } = this.#inbox.messageArrived(Buffer.byteLength(text));
     try {
-      message = parseMessage(text);
+      if (this.#ws.readyState !== this.#ws.OPEN) return;
+      this.#heartbeat.heard(this.#dependencies.clock.monotonic());
+      if (isBinary) this.#close(CLOSE.textOnly);
+      else if (fits) this.#handle(parseMessage(text, account), account);
+      else this.#outbox.reply(errorEvent(overloaded(account)));
     } catch (error) {
       this.#refuse(error);
-      return;
+    } finally {
+      leave();
     }
-    this.#handle(message, text.length);
   }
 
   /** Counts invalid messages. */
@@ -175,16 +173,16 @@ export class LiveConnection {
     if (this.#invalid.length >= MAX_INVALID) this.#close(CLOSE.tooManyErrors);
   }
 
-  #handle(message: ClientMessage, size: number): void {
+  #handle(message: ClientMessage, account: Account): void {
     switch (message.kind) {
       case 'create':
-        this.#create(message.request, size);
+        this.#create(message.request, account);
         break;
       case 'cancel':
         this.#responses.cancel(message.id);
         break;
       case 'resume':
-        this.#answering(undefined, () => this.#responses.resume(message.id, message.after));
+        this.#answering(undefined, () => this.#responses.resume(message.id, message.after, account));
         break;
       case 'ping':
         this.#outbox.reply(JSON.stringify({ type: 'svc:pong', id: message.id }));
@@ -192,13 +190,13 @@ export class LiveConnection {
     }
   }
 
-  #create(request: ResponseRequest, size: number): void {
+  #create(request: ResponseRequest, account: Account): void {
     const now = this.#dependencies.clock.monotonic();
     this.#heartbeat.used(now);
     this.#answering(request.stream_id, () => {
       if (this.#upgrade.draining.aborted) throw draining();
       if (this.#heartbeat.isTooOld(now)) throw tooOld();
-      this.#responses.create(request, size);
+      this.#responses.create(request, account);
     });
   }
 
@@ -236,6 +234,7 @@ export class LiveConnection {
 
   #end(code: number): void {
     this.#upgrade.note({ close_code: code });
+    this.#inbox.close();
     this.#responses.leave();
     this.#onClose();
   }

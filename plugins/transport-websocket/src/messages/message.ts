@@ -1,3 +1,4 @@
+import type { Account } from '@plugboard/kernel/contracts';
 import { parseRequest, type ResponseRequest, unsupported } from '@plugboard/open-responses';
 import { invalidRequest, type ProtocolError } from '@plugboard/openai-protocol';
 import { HttpError, parseJsonObject } from '@plugboard/transport-http';
@@ -21,24 +22,27 @@ export class InvalidMessage extends Error {
   }
 }
 
-/** @throws InvalidMessage */
-export function parseMessage(text: string): ClientMessage {
+/**
+ * @param account reserves the memory of its values.
+ * @throws InvalidMessage; HttpError 503 without memory.
+ */
+export function parseMessage(text: string, account: Account): ClientMessage {
   let message: Readonly<Record<string, unknown>> = {};
   try {
-    message = parseObject(text);
+    message = parseObject(text, account);
     return read(message);
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
+    if (!(error instanceof HttpError) || error.status >= 500) throw error;
     const { stream_id: streamId } = message;
     throw new InvalidMessage(error, typeof streamId === 'string' && streamId.length <= 64 ? streamId : undefined);
   }
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string, account: Account): Readonly<Record<string, unknown>> {
   try {
-    return parseJsonObject(text);
+    return parseJsonObject(text, account);
   } catch (error) {
-    throw error instanceof HttpError ? invalidRequest(error.message, { code: 'invalid_json' }) : error;
+    throw error instanceof HttpError && error.status < 500 ? invalidRequest(error.message, { code: 'invalid_json' }) : error;
   }
 }
 

@@ -1,4 +1,5 @@
-import { unavailable } from '@plugboard/openai-protocol';
+import { type Account, failureOf } from '@plugboard/kernel/contracts';
+import { turnFailureError, unavailable } from '@plugboard/openai-protocol';
 import { HttpError, retryAfterHeaders } from '@plugboard/transport-http';
 
 /** A limit of connections, streams or responses is reached: 429, with a retry after a second. */
@@ -25,8 +26,7 @@ export function draining(): HttpError {
   });
 }
 
-/** The memory for messages is in use. @param setting the option that limits it. */
-export function overloaded(setting: string): HttpError {
-  const message = `The memory for request bodies is in use (\`${setting}\`). Try again in a few seconds, or send smaller messages.`;
-  return unavailable('overloaded', message, { 'retry-after': '1' });
+/** The memory for messages is in use. */
+export function overloaded(account: Account): HttpError {
+  return turnFailureError(failureOf(account.shortage(), false), false);
 }

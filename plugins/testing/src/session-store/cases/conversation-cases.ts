@@ -120,6 +120,16 @@ export function conversationCases({ add, clock, canReopen }: Suite): void {
     await assertInfo(store, SESSION, { turns: 0, metadata: { topic: 'snow' } });
   });
 
+  add('reports at least the size of the messages', async (store) => {
+    await store.create(SESSION, { metadata: {}, messages: turn(1) });
+    await store.commit(SESSION, { expected: 1, messages: turn(2) });
+    await store.fork(SESSION, 'copy', 2);
+    for (const id of [SESSION, { ...SESSION, key: 'copy' }]) {
+      const [info, { bytes }] = [await store.info(id), await store.load(id)];
+      assert.ok(bytes > 0 && info !== undefined && info.bytes >= bytes, `${info?.bytes} of at least ${bytes} bytes`);
+    }
+  });
+
   if (clock) {
     add('keeps the times of creation and of the last change', async (store) => {
       const times = async () => {

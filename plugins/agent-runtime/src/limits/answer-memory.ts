@@ -1,0 +1,48 @@
+import type { AgentEvent, ModelEvent } from '@plugboard/kernel';
+import { Account, TurnError } from '@plugboard/kernel/contracts';
+
+/** Bytes that an event takes besides its text, on average: many are joined to one text. */
+const EVENT_SIZE = 8;
+
+/** Reserves the memory of an answer as it grows: what the model says, and the results of tools. */
+export class AnswerMemory {
+  readonly #account: Account;
+  readonly #limit: number;
+  #said = 0;
+
+  /** @param limit of what the model says in the turn, in bytes. */
+  constructor(account: Account, limit: number) {
+    this.#account = account;
+    this.#limit = limit;
+  }
+
+  /**
+   * What the model says: text, reasoning, arguments of tool calls.
+   *
+   * @throws TurnError `model_failed` beyond the limit of an answer, `overloaded` without memory.
+   */
+  say(events: readonly ModelEvent[]): void {
+    let bytes = 0;
+    for (const event of events) {
+      bytes += EVENT_SIZE;
+      if (event.type === 'text') bytes += (event.json ?? event.text).length;
+      else if (event.type === 'reasoning') bytes += event.text.length;
+      else if (event.type === 'tool-call' || event.type === 'tool-call-delta')
+        bytes += event.name.length + event.arguments.length;
+    }
+    this.#said += bytes;
+    if (this.#said > this.#limit) {
+      throw new TurnError('model_failed', `The answer is larger than the limit of ${this.#limit} bytes (\`limits.answerSize\`).`);
+    }
+    this.#account.require(Account.costOf(bytes));
+  }
+
+  /** Results of tools. @throws TurnError `overloaded` without memory. */
+  addResults(events: readonly AgentEvent[]): void {
+    for (const event of events) {
+      if (event.type !== 'tool-result') continue;
+      const bytes = event.images.reduce((sum, image) => sum + image.length, event.content.length);
+      this.#account.require(Account.costOf(bytes));
+    }
+  }
+}
