@@ -96,7 +96,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       server.enqueue(OVERLOADED[name]);
       const { retryable, retryAfter, message } = await readError(connection);
       t.ok(retryable, message);
-      t.equal(retryAfter, name === 'anthropic' ? undefined : 3000);
+      t.equal(retryAfter, name === 'anthropic' ? undefined : 3);
     });
 
     t.test('a wrong key and an unknown model are named, and the key is not', async (t) => {

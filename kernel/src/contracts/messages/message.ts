@@ -78,8 +78,10 @@ export type ToolCallPart = FunctionCallPart | CustomCallPart;
  * thought signature, encrypted reasoning, the server's own id of a tool call.
  *
  * 1. A connector emits it as `extra` of a `tool-call` or `end` event. It may be any JSON value.
- * 2. The runtime keeps it with the tool call or the message, together with the connection's name.
- * 3. Later requests to the same connection contain it; requests to any other do not.
+ * 2. The runtime keeps it with the tool call or the message, together with the connection's name
+ *    and a digest of the request that the message answered.
+ * 3. Later requests to the same connection contain it as long as nothing before the message has
+ *    changed: signatures cover it. Requests to any other connection do not.
  * 4. Callers never see it, and what a caller sends under this name is dropped.
  *
  * @experimental
@@ -87,6 +89,8 @@ export type ToolCallPart = FunctionCallPart | CustomCallPart;
 export interface Extra {
   /** The name of the connection under `models`. */
   readonly connection: string;
+  /** The digest of what was before the message: prompt, tools and messages. */
+  readonly prefix?: string;
   readonly data: unknown;
 }
 

@@ -1,27 +1,55 @@
 import type { Message } from '@plugboard/kernel';
-import type { AssistantMessage, Extra, FunctionCallPart, ToolCallPart } from '@plugboard/kernel/contracts';
+import type { AssistantMessage, Extra, FunctionCallPart, ToolCallPart, ToolDeclaration } from '@plugboard/kernel/contracts';
+import { PrefixDigest } from './prefix.js';
 
-/** Messages for a request to a connection: without the extras of others. */
-export function withOwnExtras(messages: readonly Message[], connection: string): readonly Message[] {
-  return filterExtras(messages, (extra) => extra.connection === connection);
-}
-
-/** Messages without extras, as a caller may send them. */
-export function withoutExtras(messages: readonly Message[]): readonly Message[] {
-  return filterExtras(messages, () => false);
-}
-
-/** Returns the list itself if it stays the same. */
-function filterExtras(messages: readonly Message[], keep: (extra: Extra) => boolean): readonly Message[] {
-  const isForeign = ({ extra }: { readonly extra?: Extra }) => extra !== undefined && !keep(extra);
-  const hasForeign = (message: Message) =>
-    message.role === 'assistant' && (isForeign(message) || (message.tool_calls ?? []).some(isForeign));
-  if (!messages.some(hasForeign)) return messages;
+/**
+ * Messages for a request to a connection. An extra stays if it is the connection's own and if
+ * everything before its message is what it was: the prompt, the tools and the earlier messages with
+ * their extras. So after a change, extras are left out from there on (AI-8).
+ */
+export function withOwnExtras(
+  messages: readonly Message[],
+  connection: string,
+  tools: readonly ToolDeclaration[],
+): readonly Message[] {
+  if (!messages.some(hasExtras)) return messages;
+  const before = new PrefixDigest(tools);
   return messages.map((message) => {
-    if (message.role !== 'assistant' || !hasForeign(message)) return message;
-    const own: AssistantMessage = isForeign(message) ? without(message) : message;
-    return own.tool_calls ? { ...own, tool_calls: own.tool_calls.map((call) => (isForeign(call) ? without(call) : call)) } : own;
+    const prefix = hasExtras(message) ? before.value : '';
+    const own = filterExtras(message, (extra) => extra.connection === connection && extra.prefix === prefix);
+    before.add(own);
+    return own;
   });
+}
+
+/** Messages without extras, as a caller may send them. Returns the list itself if it has none. */
+export function withoutExtras(messages: readonly Message[]): readonly Message[] {
+  return messages.some(hasExtras) ? messages.map((message) => filterExtras(message, () => false)) : messages;
+}
+
+export function hasExtras(message: Message): boolean {
+  if (message.role !== 'assistant') return false;
+  return message.extra !== undefined || (message.tool_calls ?? []).some(({ extra }) => extra !== undefined);
+}
+
+/** Messages without any extra, by the message: what is cached with a message stays with it. */
+const bare = new WeakMap<Message, Message>();
+
+/** Returns the message itself if it stays the same. */
+function filterExtras(message: Message, keep: (extra: Extra) => boolean): Message {
+  if (message.role !== 'assistant' || !hasExtras(message)) return message;
+  const isForeign = ({ extra }: { readonly extra?: Extra }) => extra !== undefined && !keep(extra);
+  const parts = [message, ...(message.tool_calls ?? [])].filter(({ extra }) => extra !== undefined);
+  if (!parts.some(isForeign)) return message;
+  const isBare = parts.every(isForeign);
+  const known = isBare ? bare.get(message) : undefined;
+  if (known) return known;
+  const own: AssistantMessage = isForeign(message) ? without(message) : message;
+  const filtered = own.tool_calls
+    ? { ...own, tool_calls: own.tool_calls.map((call) => (isForeign(call) ? without(call) : call)) }
+    : own;
+  if (isBare) bare.set(message, filtered);
+  return filtered;
 }
 
 function without<T extends AssistantMessage | ToolCallPart | FunctionCallPart>(value: T): T {

@@ -2,6 +2,7 @@ import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { reasonOf } from '../diagnostics/reason.js';
+import { withoutExtras } from '../history/extra.js';
 import { delay } from './delay.js';
 
 /** Attempts per connection. */
@@ -14,11 +15,16 @@ const MAX_RETRY_AFTER = 8000;
 const MAX_FAILURES = 3;
 const COOLDOWN = 30_000;
 
+/** What the provider attached to its answers may be what it refuses now (R-086). */
+const WITHOUT_EXTRAS = 'a model refused a request and is asked again without the data that it attached to its answers';
+
 type LogFields = Readonly<Record<string, unknown>>;
 
 /** An answer whose first batch has arrived. */
 export interface Answer {
   readonly connection: string;
+  /** The request that it answers. */
+  readonly asked: ModelRequest;
   readonly first: readonly ModelEvent[];
   /** The rest. A reader that stops early calls `return`. */
   readonly rest: AsyncIterator<readonly ModelEvent[]>;
@@ -69,17 +75,26 @@ export class ModelCalls {
     for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
-      const request = requestFor(connector, name);
+      let request = requestFor(connector, name);
+      let refusal: ModelError | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
           const rest = connector.stream(request, signal)[Symbol.asyncIterator]();
           const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
           if (done) throw new ModelError('it ended without an answer.', { retryable: true });
           this.#failures.delete(connector);
-          return { connection: name, first, rest };
+          return { connection: name, asked: request, first, rest };
         } catch (error) {
           if (signal.aborted || !(error instanceof ModelError)) throw error;
-          last = error;
+          // The refusal of the whole request says more than that of a request without extras.
+          last = refusal && error.isRequestFault ? refusal : error;
+        }
+        const messages = isAboutHistory(last) ? withoutExtras(request.messages) : request.messages;
+        if (messages !== request.messages) {
+          refusal = last;
+          request = { ...request, messages };
+          this.log.warn({ ...asker, connection: name, reason: reasonOf(last) }, WITHOUT_EXTRAS);
+          continue;
         }
         const pause = this.#pauseBefore(attempt, last);
         if (pause === undefined) break;
@@ -135,4 +150,9 @@ export function modelFailed(error: ModelError | undefined): TurnError {
   if (!error) return new TurnError('model_failed', 'No model connection of the agent is running.');
   const { code = 'model_failed', message, retryAfter } = error;
   return new TurnError(code, `The model connection failed: ${message}`, { cause: error, retryAfter });
+}
+
+/** Whether an error may be about what the provider attached to its earlier answers. */
+function isAboutHistory({ isRequestFault, code }: ModelError): boolean {
+  return isRequestFault && code !== 'context_length_exceeded' && code !== 'content_filter';
 }

@@ -76,6 +76,11 @@ export class StepReader {
     return this.#end !== undefined;
   }
 
+  /** Whether the connection attached data to its message or to a call. */
+  get hasExtra(): boolean {
+    return this.extra !== undefined || this.#calls.some(({ extra }) => extra !== undefined);
+  }
+
   /** The data that the connection attached to its message. */
   get extra(): unknown {
     return this.#end?.extra;

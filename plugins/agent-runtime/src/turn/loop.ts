@@ -2,6 +2,7 @@ import type { Message, Turn } from '@plugboard/kernel';
 import { type AgentEvent, type ModelConnector, ModelError, type ModelRequest } from '@plugboard/kernel';
 import {
   addUsage,
+  type Extra,
   type ModelToolCall,
   NO_USAGE,
   type SessionId,
@@ -25,6 +26,7 @@ import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
 import { withOwnExtras } from '../history/extra.js';
 import { trimConversation } from '../history/history-view.js';
 import { tokensOf } from '../history/message-size.js';
+import { prefixOf } from '../history/prefix.js';
 import type { LoopDependencies } from '../lifecycle/turn-context.js';
 import type { AnswerMemory } from '../limits/answer-memory.js';
 import { modelFailed } from '../model/model-calls.js';
@@ -116,10 +118,12 @@ export async function runLoop({
      * event.
      */
     let last: readonly AgentEvent[] = [];
+    /** The digest of the request. */
+    let prefix = '';
     try {
       const request = (connector: ModelConnector, name: string) =>
         requestFor(connector, name, agent, turn, step, messages, { declarations, streamedTools }, origin, headers);
-      const { connection, first, rest } = await deps.models.ask(agent.connections, request, turn.signal, asker);
+      const { connection, asked, first, rest } = await deps.models.ask(agent.connections, request, turn.signal, asker);
       span.set({ connection });
       read.connection = connection;
       try {
@@ -135,8 +139,9 @@ export async function runLoop({
       } finally {
         await rest.return?.();
       }
+      if (read.hasExtra) prefix = prefixOf(asked.messages, asked.tools);
       if (read.extra !== undefined) {
-        const extra: AgentEvent = { type: 'extra', extra: { connection, data: read.extra } };
+        const extra: AgentEvent = { type: 'extra', extra: { connection, prefix, data: read.extra } };
         transcript.add([extra]);
         last = [...last, extra];
       }
@@ -179,7 +184,12 @@ export async function runLoop({
     const running: ServerCall[] = [];
     let index = firstIndex;
     const asked = calls.map((made): TurnToolCall | TurnApproval => {
-      const call = toolCall(streamed.takeId(made), made, read.connection, isClientCall(made) ? undefined : toolbox);
+      const call = toolCall(
+        streamed.takeId(made),
+        made,
+        { connection: read.connection, prefix },
+        isClientCall(made) ? undefined : toolbox,
+      );
       if (!call.tool) return call;
       const own = { call, index: index++ };
       const waits = callToApprove(own, agent, toolbox, approvals);
@@ -230,7 +240,7 @@ function requestFor(
   }
   const { declarations, streamedTools } = tools;
   const fitting = fittingMessages(connector, agent, turn, messages, declarations);
-  const own = withOwnExtras(messagesFor(connector, fitting), name);
+  const own = withOwnExtras(messagesFor(connector, fitting), name, declarations);
   return { messages: own, tools: declarations, params, incremental: turn.incremental, streamedTools, ...origin, headers };
 }
 
@@ -319,10 +329,10 @@ function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: T
 }
 
 /** @param id the one that callers see. */
-function toolCall(id: string, call: ModelToolCall, connection: string, toolbox: Toolbox | undefined): TurnToolCall {
+function toolCall(id: string, call: ModelToolCall, origin: Omit<Extra, 'data'>, toolbox: Toolbox | undefined): TurnToolCall {
   const known = toolbox?.tools.get(call.name);
   const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;
-  const extra = call.extra === undefined ? undefined : { connection, data: call.extra };
+  const extra = call.extra === undefined ? undefined : { ...origin, data: call.extra };
   return { type: 'tool-call', id, name: call.name, arguments: call.arguments, tool, extra };
 }
 

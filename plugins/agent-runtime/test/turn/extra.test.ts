@@ -80,3 +80,47 @@ t.test('an extra sent by a caller is dropped', async (t) => {
     t.same(extras(sent), []);
   }
 });
+
+t.test('an extra is left out from the first change before it on (AI-8)', async (t) => {
+  const model = new ScriptedModel((_, call) => (call % 2 === 1 ? callWith('a') : answerWith('done')));
+  const { runtime, target } = await startRuntime({
+    agents: { assistant: { model: 'a', tools: ['clock'] } },
+    models: { a: model },
+    tools: { clock: noon },
+  });
+  const turn = (...messages: readonly Message[]) =>
+    collect(runtime.run(request(target(), { messages, session: { key: 'anna' } })));
+  await turn(user('1'));
+  await turn({ role: 'system', content: 'Be kind.' }, user('2'));
+  t.same(extras(model.asked.at(-2)?.messages), [], 'another system message');
+  t.same(extras(model.asked.at(-1)?.messages), ['call: a', 'message: a'], 'the call of this turn');
+  await turn(user('3'));
+  t.same(extras(model.asked.at(-2)?.messages), ['call: a', 'message: a'], 'the first turn again, and not the second');
+});
+
+t.test('a refused request is repeated once without extras, and the first refusal is shown (R-086)', async (t) => {
+  const refusal = (message: string) => [new ModelError(message, { retryable: false, isRequestFault: true })];
+  const model = new ScriptedModel([
+    callWith('a'),
+    answerWith('done'),
+    refusal('bad signature.'),
+    answerWith('fine'),
+    refusal('bad image.'),
+    refusal('no signature.'),
+    refusal('bad image.'),
+  ]);
+  const { runtime, target } = await startRuntime({
+    agents: { assistant: { model: 'a', tools: ['clock'] } },
+    models: { a: model },
+    tools: { clock: noon },
+  });
+  const turn = (key: string) => collect(runtime.run(request(target(), { messages: [user('x')], session: { key } })));
+  await turn('anna');
+  t.match((await turn('anna')).at(-1), { type: 'finished' });
+  t.same(extras(model.asked[2]?.messages), ['call: a', 'message: a']);
+  t.same(extras(model.asked[3]?.messages), []);
+  t.match((await turn('anna')).at(-1), { type: 'failed', failure: { message: /bad image/ } });
+  t.equal(model.asked.length, 6);
+  t.match((await turn('berta')).at(-1), { type: 'failed' });
+  t.equal(model.asked.length, 7, 'a request without extras is not repeated');
+});

@@ -12,7 +12,7 @@ const MASKED_KEY = /(?<![\w-])[\w-]*\*{3,}[\w*-]*/;
 
 const CONTEXT_LENGTH =
   /context_length_exceeded|maximum context length|context (window|length)|prompt is too long|input is too long|too many (input )?tokens|(prompt|input) (token count|length|tokens?).{0,40}exceed|exceeds? the (model's )?max(imum)?( number of)? (input )?tokens/i;
-const CREDENTIALS = /\bapi[ _-]?key\b|security token|invalid signature|signature we calculated/i;
+const CREDENTIALS = /\bapi[ _-]?key\b|security token|signature we calculated/i;
 /** Statuses that describe the request and not the connection. */
 const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
@@ -71,14 +71,22 @@ export class Failures {
     if (isAiSdkError(error, 'LoadAPIKeyError') || isAiSdkError(error, 'LoadSettingError'))
       return new ModelError(`${this.#clean(messageOf(error))}`, { retryable: false, cause: error });
     if (isAiSdkError(error, 'UnsupportedFunctionalityError') || isAiSdkError(error, 'InvalidPromptError'))
-      return this.#requestFault(`the provider package cannot send the request: ${this.#clean(messageOf(error))}`, error);
+      return this.#requestFault(
+        'invalid_request',
+        `the provider package cannot send the request: ${this.#clean(messageOf(error))}`,
+        error,
+      );
     const status = statusOf(error);
     const text = this.#clean(messageOf(error));
     // Packages report an answer that breaks off as a failure with status 200.
     if (status !== undefined && status < 300) return this.brokenOff(error);
     if (status === undefined) return this.#withoutStatus(error, text);
     if (CONTEXT_LENGTH.test(text) && status !== 401 && status !== 429)
-      return this.#requestFault(`the conversation is too long for the model; the provider answered ${status}: ${text}`, error);
+      return this.#requestFault(
+        'context_length_exceeded',
+        `the conversation is too long for the model; the provider answered ${status}: ${text}`,
+        error,
+      );
     if (status === 401 || ((status === 400 || status === 403) && CREDENTIALS.test(text)))
       return new ModelError(`the provider did not accept the credentials (${status}); check apiKey and credentials.`, {
         retryable: false,
@@ -93,8 +101,9 @@ export class Failures {
         },
       );
     const retryAfter = retryAfterOf(error, now);
-    const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
+    const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter)} s`;
     return new ModelError(`the provider answered ${status}${wait}${text === '' ? '.' : `: ${text}`}`, {
+      code: status === 429 ? 'rate_limited' : status === 529 || status === 503 ? 'overloaded' : undefined,
       retryable: isTransient(status),
       retryAfter,
       isRequestFault: REQUEST_FAULTS.has(status),
@@ -124,8 +133,8 @@ export class Failures {
     return new ModelError(`the answer was cut off: the provider closed the connection${how}.`, { retryable: true, cause });
   }
 
-  #requestFault(message: string, cause: unknown): ModelError {
-    return new ModelError(message, { retryable: false, isRequestFault: true, cause });
+  #requestFault(code: 'context_length_exceeded' | 'invalid_request', message: string, cause: unknown): ModelError {
+    return new ModelError(message, { code, cause });
   }
 
   #clean(text: string): string {
@@ -168,18 +177,19 @@ function causesOf(error: unknown): readonly Error[] {
   return causes;
 }
 
+/** The wait that the provider asks for, in seconds. */
 function retryAfterOf(error: unknown, now: number): number | undefined {
   const { responseHeaders, responseBody } = fieldsOf(error);
   const headers = isObject(responseHeaders) ? responseHeaders : {};
   const { 'retry-after-ms': milliseconds, 'retry-after': after } = headers;
-  if (typeof milliseconds === 'string' && Number(milliseconds) >= 0) return Number(milliseconds);
+  if (typeof milliseconds === 'string' && Number(milliseconds) >= 0) return Number(milliseconds) / 1000;
   // Gemini says it in the body: `google.rpc.RetryInfo`.
   const [, delay] = /"retryDelay":\s*"([\d.]+)s"/.exec(String(responseBody)) ?? [];
-  if (delay !== undefined) return Number(delay) * 1000;
+  if (delay !== undefined) return Number(delay);
   if (typeof after !== 'string' || after.trim() === '') return undefined;
-  if (Number(after) >= 0) return Number(after) * 1000;
+  if (Number(after) >= 0) return Number(after);
   const date = Date.parse(after);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now) / 1000;
 }
 
 function fieldsOf(error: unknown): Fields {

@@ -48,7 +48,7 @@ function note(type: string): UserPart {
 }
 
 function refused(message: string): ModelError {
-  return new ModelError(message, { retryable: false, isRequestFault: true });
+  return new ModelError(message, { code: 'invalid_request' });
 }
 
 async function filePart(part: ContentPart, source: MediaSource): Promise<UserPart | undefined> {

@@ -63,7 +63,7 @@ export const HOSTS: Readonly<Record<string, Provider>> = {
   openrouter: {
     ...PLAIN,
     options: 'provider: openrouter, model: anthropic/claude-sonnet-4.5',
-    refuse: ({ body }, sent) => {
+    missing: ({ body }, sent) => {
       const calling = assistantMessages(body).filter(({ tool_calls: calls }) => calls);
       const isSigned = calling.every(({ reasoning_details: blocks }) =>
         String(JSON.stringify(blocks)).includes('hidden signature'),

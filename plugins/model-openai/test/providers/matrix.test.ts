@@ -127,9 +127,11 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       const again = await say('Use the tools again');
       t.equal(again.text, 'Found: a oak is a tree and 3.', 'and the session continues with its history');
 
+      t.same(server.takeMissing(), [], 'what it attached came back');
       await t.rejects(say('Now there is disaster'), { message: provider.lasting.message }, 'an error that stays is shown');
       t.match((await say('Still there?')).text, /^Answer/, 'and harms nothing');
       t.same(server.refusals, [], 'the provider accepted every request');
+      server.takeMissing(); // the refused request was repeated without it
 
       const conversations = await app.get('/v1/conversations?limit=100');
       const all = (conversations.body as { data: { id: string; key: string }[] }).data;

@@ -176,7 +176,9 @@ export const MODEL_MAKERS: Readonly<Record<string, Provider>> = {
       const empty = assistantMessages(body).findIndex(
         ({ content, tool_calls: calls }) => !calls && (content === '' || content === null),
       );
-      if (empty >= 0) return `the message at position ${empty} with role 'assistant' must not be empty`;
+      return empty < 0 ? undefined : `the message at position ${empty} with role 'assistant' must not be empty`;
+    },
+    missing: ({ body }) => {
       const foreign = assistantMessages(body).find(
         ({ tool_calls: [first] = [] }) => first && !/^functions\.\w+:\d$/.test(first.id),
       );

@@ -31,6 +31,8 @@ export interface Provider {
   callId?(name: string, index: number, turn: number): string;
   /** Why the provider refuses a request. It sees all that it has sent before. */
   refuse?(request: ReceivedRequest, sent: readonly Answer[]): string | undefined;
+  /** What is missing of the data that the provider attached to its own answers. */
+  missing?(request: ReceivedRequest, sent: readonly Answer[]): string | undefined;
   /** The chunks of a streamed answer, or the text of the whole body. */
   stream(answer: Answer, request: ChatRequest): readonly object[] | string;
   /** The body of an answer that is not streamed. */
@@ -51,6 +53,7 @@ export interface Provider {
 export class ProviderServer {
   /** Why it refused requests. */
   readonly refusals: string[] = [];
+  #missing: string[] = [];
   readonly #provider: Provider;
   readonly #sent: Answer[] = [];
   #failsNext = false;
@@ -73,6 +76,13 @@ export class ProviderServer {
     this.#failsNext = true;
   }
 
+  /** What was missing since the last call. */
+  takeMissing(): readonly string[] {
+    const missing = this.#missing;
+    this.#missing = [];
+    return missing;
+  }
+
   #respond(request: ReceivedRequest): Script {
     const { body } = request;
     const refusal = faultOfProtocol(body) ?? this.#provider.refuse?.(request, this.#sent);
@@ -80,6 +90,7 @@ export class ProviderServer {
       this.refusals.push(refusal);
       return { status: 400, body: { error: { message: refusal, type: 'invalid_request_error' } } };
     }
+    this.#missing.push(...[this.#provider.missing?.(request, this.#sent)].filter((one) => one !== undefined));
     const last = lastText(body);
     if (this.#failsNext) {
       this.#failsNext = false;
