@@ -54,7 +54,7 @@ t.test('rule 8: a bad file changes nothing, and the error names the place and th
     [
       'an unknown plugin',
       'tools: { nothing: {} }\n',
-      `plugboard.yaml:${lines}:10 tools.nothing: the entry has no "use", so its key names the plugin, and @plugboard/tool-nothing is not installed; add "use" with the name or the path of a plugin, or run npm install @plugboard/tool-nothing (or plugboard-tool-nothing or nothing)`,
+      `plugboard.yaml:${lines}:10 tools.nothing: the entry has no "use", so its key names the plugin, and @plugboard/tool-nothing is not installed; add "use" with the name or the path of a plugin, or install the one you mean: @plugboard/tool-nothing, plugboard-tool-nothing or nothing`,
     ],
     [
       'a module with a syntax error',

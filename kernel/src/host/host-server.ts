@@ -5,6 +5,7 @@ import { entryPlace } from './configuration/entry-place.js';
 import { Problems } from './configuration/problems.js';
 import { type Configuration, enabledEntries, type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
 import { reportFaults } from './configuration/report-faults.js';
+import { updatedPlugins } from './configuration/warnings.js';
 import { Inspection } from './inspection.js';
 import { type FilesReloaded, LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
 import { Retirement } from './lifecycle/retirement.js';
@@ -130,6 +131,8 @@ export class HostServer implements Server {
   async #reload(config: object | undefined): Promise<ReloadResult> {
     const { clock } = this.#registration;
     const begun = clock.monotonic();
+    const { contents, source } = this.#revision.configuration;
+    for (const updated of updatedPlugins(contents.entries, source)) this.log.warn(updated);
     let files: FilesReloaded = { entries: [], failures: [] };
     const result = (changes: readonly ConfigChange[], refused?: HostError): ReloadResult => ({
       ...files,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { distribution, distributionWith, Plugboard } from './plugboard.js';
+import { distribution, distributionWith, Plugboard, run } from './plugboard.js';
 
 const start = (t: Test, files: Readonly<Record<string, string>>, env?: Record<string, string>) =>
   new Plugboard(t, ['start'], { cwd: t.testdir(files), ...(env && { env }) });
@@ -55,6 +55,24 @@ t.test('the banner names a missing agent, model or address', async (t) => {
   t.notMatch(program.stdout, 'warning', 'no caller can reach a server without an address');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0, 'and runs all the same');
+});
+
+t.test('the banner names channels, which have no address', async (t) => {
+  const channel = `
+    import { definePlugin } from '@plugboard/kernel';
+    export default definePlugin({
+      name: 'pager', apiVersion: 1, summary: 'A channel', configSchema: { type: 'object', properties: {} },
+      register() { let timer; return { start() { timer = setInterval(() => {}, 1000); }, stop() { clearInterval(timer); } }; },
+    });`;
+  const files = { 'plugboard.yaml': 'transports: { pager: { use: ./pager.mjs } }\n', 'pager.mjs': channel };
+  const program = start(t, files);
+  await program.prints('channels');
+  t.match(program.stdout, / {2}access +none: no entry listens for callers\n {2}channels +pager\n$/);
+  t.notMatch(program.stdout, /address|warning/);
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+  const { stdout } = await run(t, ['check'], { cwd: t.testdir(files) });
+  t.match(stdout, / {2}access +none: no entry listens for callers\n {2}channels +pager\n/);
 });
 
 t.test('a slow start names the entry that it waits for', async (t) => {

@@ -52,8 +52,8 @@ const MESSAGES = {
     isKey
       ? `the entry has no "use", so its key names the plugin, and ${names[0]} is not installed; ${
           likely === undefined ? 'add "use" with the name or the path of a plugin' : `add use: ${likely}`
-        }, or run ${installOf(names)}`
-      : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; run ${installOf(names)}`,
+        }, or ${installOf(names)}`
+      : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; ${installOf(names)}`,
   PLUGIN_NOT_FOUND: (path: string, similar: string | undefined) =>
     `no plugin was found at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
   PLUGIN_FOLDER_EMPTY: (folder: string) =>
@@ -74,7 +74,13 @@ const MESSAGES = {
   OPTION_SCHEMA_INVALID: (plugin: string, reason: string) =>
     `${plugin} has an invalid option schema: ${reason}; its author must correct configSchema there`,
 
+  OPTION_RESERVED: (option: string, section: string) =>
+    `the plugin has an option "${option}", which every entry under ${section} has: it would never reach the plugin; ` +
+    'its author must rename it',
+
   // Warnings
+  PLUGIN_UPDATED: (installed: string, running: string) =>
+    `version ${installed} is installed, ${running} runs: restart the server to use it`,
   KERNEL_COPY: (name: string, version: string, path: string, own: string, cure: string) =>
     `loads a second copy of the kernel, ${name} ${version} at ${path}, beside ${own}; ${cure}`,
   PLUGIN_DEPRECATED: (instead: string) => `the plugin is deprecated: ${instead}`,
@@ -86,9 +92,8 @@ const MESSAGES = {
   REGISTER_FAILED: (reason: string) => `cannot be registered: ${reason}`,
   REGISTER_TIMED_OUT: (entry: string, seconds: number) =>
     `the register() of ${entry} did not return within ${seconds} s; move slow work to start()`,
-  REGISTER_FAILED_IN_COPY: (reason: string, copy: string, own: string) =>
-    `cannot be registered: ${reason}. It loads another copy of the kernel (${copy}) than this program (${own}); ` +
-    'run the program in its folder: npx plugboard',
+  REGISTER_FAILED_IN_COPY: (reason: string, copy: string, own: string, cure: string) =>
+    `cannot be registered: ${reason}. It loads another copy of the kernel (${copy}) than this program (${own}); ${cure}`,
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
   REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
   LATE_TOO_EARLY: (entry: string) => `${entry} cannot use a point that it reads with late() before the server runs`,
@@ -313,9 +318,14 @@ function shownValue(value: unknown): string {
   }
 }
 
-/** `npm install @plugboard/x (or plugboard-x or x)` for the packages that a `use` can mean. */
-function installOf([first = '', ...others]: readonly string[]): string {
-  return `npm install ${packageOf(first)}${others.length === 0 ? '' : ` (or ${others.join(' or ')})`}`;
+/**
+ * What to install. A short name can mean several packages, which may not exist or be anybody's: no
+ * command installs them unseen.
+ */
+function installOf(names: readonly string[]): string {
+  const [first = ''] = names;
+  if (names.length === 1) return `run npm install ${packageOf(first)}`;
+  return `install the one you mean: ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }
 
 /** `@you/greeter` of `@you/greeter/sub`. */

@@ -44,6 +44,8 @@ export function configure(
   const files = new Map<string, string | undefined>();
   addSecretVariables(entry, layout, secrets);
   if (plugin === undefined) return { ...entry, config: undefined, files };
+  const reserved = reservedOptions(entry, plugin);
+  for (const option of reserved) problems.add(entry.path, fault('OPTION_RESERVED', option, entry.section), 'key', plugin);
   const checked = plugin.options.check(options, references, { keys: commonKeys, synonyms: layout.synonyms });
   for (const text of checked.secrets) {
     secrets.texts.add(text);
@@ -55,7 +57,13 @@ export function configure(
   const rest = config === undefined ? withoutInvalid(plugin.options, options, references) : { config, removed: [] };
   const readFile = fileReader(files, context);
   const isAccepted = rest === undefined || runCheck(entry, plugin, rest, { ...context, readFile }, problems);
-  return { ...entry, config, files, isFaulty: entry.isFaulty || config === undefined || !isAccepted };
+  return { ...entry, config, files, isFaulty: entry.isFaulty || config === undefined || !isAccepted || reserved.length > 0 };
+}
+
+/** The plugin's own options that belong to the file. Not of options that stand at the top level. */
+function reservedOptions({ path, optionsPath, commonKeys }: LoadedEntry, { definition }: LoadedPlugin): readonly string[] {
+  if (optionsPath !== path) return [];
+  return commonKeys.filter((key) => Object.hasOwn(definition.configSchema.properties ?? {}, key));
 }
 
 /**

@@ -1,6 +1,8 @@
+import { isAbsolute } from 'node:path';
 import { type Fault, fault } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
-import { type ConfigPath, formatProblem } from '../base/problem.js';
+import { type ConfigPath, formatProblem, type PluginIdentity } from '../base/problem.js';
+import { packageOf } from '../plugin/manifest.js';
 import type { ConfigSource } from './config-source.js';
 import type { LoadedEntry } from './entry.js';
 
@@ -12,16 +14,8 @@ export function warningsOf(entries: readonly LoadedEntry[], source: ConfigSource
   return entries.flatMap((entry) => {
     const { plugin, path, optionsPath, options } = entry;
     if (plugin === undefined) return [];
-    const { name, version, kernelCopy: copy } = plugin;
-    const warn = (at: ConfigPath, { code, message }: Fault) =>
-      formatProblem({
-        code,
-        message,
-        file: source.shown,
-        position: source.position(at, 'key'),
-        path: at,
-        plugin: { name, version },
-      });
+    const { kernelCopy: copy } = plugin;
+    const warn = (at: ConfigPath, found: Fault) => warning(plugin, at, found, source);
     const { deprecated } = plugin.definition;
     const own = `${KERNEL.version} at ${KERNEL.path}`;
     return [
@@ -31,5 +25,26 @@ export function warningsOf(entries: readonly LoadedEntry[], source: ConfigSource
         .deprecated(options)
         .map((found) => warn([...optionsPath, ...found.path], fault('OPTION_DEPRECATED', found.description))),
     ];
+  });
+}
+
+/** Lists the plugins whose package was updated on the disk since they were loaded. */
+export function updatedPlugins(entries: readonly LoadedEntry[], source: ConfigSource): readonly string[] {
+  return entries.flatMap(({ plugin, path }) => {
+    if (plugin === undefined || !isAbsolute(plugin.path)) return [];
+    const installed = packageOf(plugin.path)?.version;
+    if (installed === undefined || installed === plugin.version) return [];
+    return warning(plugin, path, fault('PLUGIN_UPDATED', installed, plugin.version), source);
+  });
+}
+
+function warning({ name, version }: PluginIdentity, path: ConfigPath, { code, message }: Fault, source: ConfigSource): string {
+  return formatProblem({
+    code,
+    message,
+    file: source.shown,
+    position: source.position(path, 'key'),
+    path,
+    plugin: { name, version },
   });
 }

@@ -87,7 +87,7 @@ export class Loader {
       const location = { url, path, shown, packageName: owner?.name };
       const { explainImport } = this.#diagnosis;
       const module = await importPlugin(location, this.#folders, this.#importLimit, explainImport);
-      return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
+      return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path, !hasOwnPackage) };
     } catch (error) {
       this.#loaded.delete(url);
       rejectModule(url);

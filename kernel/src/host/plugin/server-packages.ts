@@ -17,11 +17,20 @@ export interface KernelCopy extends PluginIdentity {
   readonly cure: string;
 }
 
-/** Finds the copy of this package that a module imports, if it is not this one. */
-export function kernelCopy(url: string, modulePath: string): KernelCopy | undefined {
+/**
+ * Finds the copy of this package that a module imports, if it is not this one.
+ *
+ * @param isServers the module belongs to the package of the server, not to one of its own.
+ */
+export function kernelCopy(url: string, modulePath: string, isServers: boolean): KernelCopy | undefined {
   const path = kernelOf(url);
   if (path === undefined || path === OWN_FOLDER) return undefined;
-  return { name: KERNEL.name, version: readManifest(path)?.version ?? '0.0.0', path, cure: cureOfCopy(modulePath) };
+  return {
+    name: KERNEL.name,
+    version: readManifest(path)?.version ?? '0.0.0',
+    path,
+    cure: isServers ? OWN_PROGRAM : cureOfCopy(modulePath),
+  };
 }
 
 const OWN_FOLDER = realpathSync(KERNEL.path);
@@ -35,6 +44,9 @@ function kernelOf(url: string): string | undefined {
   }
 }
 
+/** The server's folder has the copy: this program is another one, such as a global one. */
+const OWN_PROGRAM = "run the program that is installed in the server's folder: npx plugboard";
+
 function cureOfCopy(modulePath: string): string {
   const { folder, dependencies } = packageOf(modulePath) ?? {};
   const manifest = folder === undefined ? "the plugin's package.json" : join(folder, 'package.json');
@@ -42,7 +54,8 @@ function cureOfCopy(modulePath: string): string {
     return `move it from dependencies to peerDependencies in ${manifest}, then install the plugin again`;
   }
   if (!isInstalled(modulePath)) {
-    return "this is expected while you develop the plugin; to run it, install its package in the server's folder";
+    const install = `npm install --install-links ${folder ?? 'FOLDER'}`;
+    return `this is expected while you develop the plugin; to run it, run ${install} in the server's folder, and write its name after "use"`;
   }
   return `make it a peerDependency in ${manifest}, then run npm dedupe`;
 }

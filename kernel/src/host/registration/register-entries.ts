@@ -95,7 +95,7 @@ function register(entry: ConfiguredEntry, revision: Revision, dependencies: Regi
 function registerFault(error: unknown, { kernelCopy: copy }: LoadedPlugin): Fault {
   if (copy === undefined) return fault('REGISTER_FAILED', reasonOf(error));
   const where = ({ version, path }: PluginIdentity) => `${version} at ${path}`;
-  return fault('REGISTER_FAILED_IN_COPY', reasonOf(error), where(copy), where(KERNEL));
+  return fault('REGISTER_FAILED_IN_COPY', reasonOf(error), where(copy), where(KERNEL), copy.cure);
 }
 
 function reportMissingPoints(registered: readonly Registered[], { registry, configuration }: Revision): void {

@@ -1,5 +1,6 @@
 import { fault } from '../base/errors.js';
 import { formatProblem } from '../base/problem.js';
+import type { Registered } from './register.js';
 import type { Revision } from './revision.js';
 
 /**
@@ -8,7 +9,9 @@ import type { Revision } from './revision.js';
  */
 export function unreadPoints({ registry, order, configuration }: Revision): readonly string[] {
   const { source, contents } = configuration;
-  const read = new Set(order.flatMap(({ allReads }) => [...allReads].map(({ key }) => key)));
+  // An entry that only looks at what stands beside its own contribution serves nothing.
+  const serves = ({ reads, contributes }: Registered, key: symbol) => reads.has(key) || !contributes.has(key);
+  const read = new Set(order.flatMap((entry) => [...entry.allReads].map(({ key }) => key).filter((key) => serves(entry, key))));
   return registry.points().flatMap(({ point, contributions }) => {
     const contributors = [...new Set(contributions.map(({ entry }) => entry))];
     if (point.unread === undefined || contributors.length === 0 || read.has(point.key)) return [];

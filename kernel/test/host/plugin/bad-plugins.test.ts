@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { recognizeAcrossCopies } from '../../../src/host/base/across-copies.js';
@@ -306,7 +307,7 @@ t.test('a second copy of the kernel is a warning with its version, its path and 
     warning(
       '3:3 plugins.a',
       'own',
-      "this is expected while you develop the plugin; to run it, install its package in the server's folder",
+      `this is expected while you develop the plugin; to run it, run npm install --install-links ${join(at, 'own')} in the server's folder, and write its name after "use"`,
     ),
     warning(
       '4:3 plugins.b',
@@ -318,6 +319,64 @@ t.test('a second copy of the kernel is a warning with its version, its path and 
       'node_modules/installed',
       `make it a peerDependency in ${join(at, 'node_modules/installed/package.json')}, then run npm dedupe`,
     ),
+  ]);
+});
+
+t.test("a plugin in a server's folder, run by another program, is told to use the program of the folder", async (t) => {
+  const kernel = {
+    'package.json': '{ "name": "@plugboard/kernel", "version": "0.0.7", "type": "module", "exports": "./index.js" }',
+    'index.js': 'export const define = (plugin) => ({ ...plugin, [Symbol.for("plugboard.plugin")]: true });',
+  };
+  const { server } = await composed(t, {
+    'package.json': '{ "name": "my-agents", "version": "1.0.0", "dependencies": { "@plugboard/kernel": "0.0.7" } }',
+    'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./plugins/odd.mjs }\n',
+    plugins: {
+      'odd.mjs': `
+        import { define } from '@plugboard/kernel';
+        export default define({ name: 'odd', apiVersion: 1, configSchema: { type: 'object' }, register: () => ({ stop() {} }) });`,
+    },
+    node_modules: { '@plugboard': { kernel } },
+  });
+  const [warning = ''] = server.inspection.warnings;
+  t.match(warning, "; run the program that is installed in the server's folder: npx plugboard (plugin odd 1.0.0)");
+});
+
+t.test('an option that belongs to the file is a mistake of the plugin', async (t) => {
+  const schema = (names: string) => `{ ${names.split(' ').map((name) => `${name}: { type: 'string' }`)} }`;
+  const problems = await problemsOf(t, {
+    'plugboard.yaml':
+      'transports: {}\ntools:\n  a: { use: ./a.js, timeout: 5s }\nplugins:\n  b: { use: ./b.js }\n  c: { use: ./a.js }\n',
+    'a.js': plugin({ name: 'limited', properties: schema('timeout resultLimit words') }),
+    'b.js': plugin({ name: 'unlessed', properties: schema('unless') }),
+  });
+  const mistake = (place: string, option: string, section: string) =>
+    `plugboard.yaml:${place}: the plugin has an option "${option}", which every entry under ${section} has: it would never ` +
+    'reach the plugin; its author must rename it';
+  t.match(problems, [
+    mistake('3:3 tools.a', 'timeout', 'tools'),
+    mistake('3:3 tools.a', 'resultLimit', 'tools'),
+    mistake('5:3 plugins.b', 'unless', 'plugins'),
+  ]);
+  t.equal(problems.length, 3, "in another section, timeout is the plugin's own");
+});
+
+t.test('a reload says that a plugin was updated on the disk', async (t) => {
+  const manifest = (version: string) =>
+    `{ "name": "greeter", "version": "${version}", "type": "module", "exports": "./index.js" }`;
+  const { server, log } = await composed(t, {
+    'plugboard.yaml': 'transports: {}\nplugins:\n  greeter: {}\n',
+    node_modules: { greeter: { 'package.json': manifest('0.1.0'), 'index.js': plugin({ name: 'greeter' }) } },
+  });
+  await server.start();
+  await server.reload();
+  t.strictSame(log.lines, []);
+  writeFileSync(join(t.testdirName, 'node_modules/greeter/package.json'), manifest('0.2.0'));
+  t.match(await server.reload(), { changes: [], refused: undefined });
+  t.match(log.lines, [
+    {
+      level: 'warn',
+      msg: 'plugboard.yaml:3:3 plugins.greeter: version 0.2.0 is installed, 0.1.0 runs: restart the server to use it (plugin greeter 0.1.0)',
+    },
   ]);
 });
 
@@ -341,7 +400,7 @@ t.test('the error of a plugin that fails with a second copy of the kernel names 
   t.match(problem, 'plugins.odd: cannot be registered: TypeInfo not known, at ');
   t.match(
     problem,
-    `. It loads another copy of the kernel ${copies}; run the program in its folder: npx plugboard (plugin odd 0.1.0)`,
+    `. It loads another copy of the kernel ${copies}; run the program that is installed in the server's folder: npx plugboard (plugin odd 0.1.0)`,
   );
 });
 
@@ -385,4 +444,13 @@ t.test('contributions that no entry reads are a warning, if their point says wha
   t.match(log.lines, [{ level: 'warn', msg: expected[0] }]);
   const read = await composed(t, { ...files, 'plugboard.yaml': `${files['plugboard.yaml']}  c: { use: ./reads.js }\n` });
   t.same(read.server.inspection.warnings, []);
+});
+
+t.test('a contributor that only looks at its neighbours serves nothing', async (t) => {
+  const point = `defineExtensionPoint('test.shown', { discipline: 'in-order', unread: 'add a reader' })`;
+  const { server } = await composed(t, {
+    'shows.js': plugin({ register: `ctx.late(${point}); ctx.contribute(${point}, ctx.name);` }),
+    'plugboard.yaml': 'transports: {}\nplugins:\n  a: { use: ./shows.js }\n',
+  });
+  t.match(server.inspection.warnings, ['plugins.a contributes to test.shown, which no entry reads; add a reader']);
 });

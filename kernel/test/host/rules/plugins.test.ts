@@ -128,7 +128,7 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
   t.match(problems, [
     'plugboard.yaml:3:3 tools.nowhere: the entry has no "use", so its key names the plugin, ' +
       'and @plugboard/tool-nowhere is not installed; add "use" with the name or the path of a plugin, ' +
-      'or run npm install @plugboard/tool-nowhere (or plugboard-tool-nowhere or nowhere)',
+      'or install the one you mean: @plugboard/tool-nowhere, plugboard-tool-nowhere or nowhere',
     'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; run npm install @acme/missing',
     `plugboard.yaml:5:16 tools.path.use: no plugin was found at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
@@ -173,9 +173,9 @@ t.test('rule 1: a plugin that is not found is answered with the module that the 
   t.match(problems, [
     'plugboard.yaml:3:3 plugins.polite: the entry has no "use", so its key names the plugin, ' +
       'and @plugboard/plugin-polite is not installed; add use: ./polite.js, ' +
-      'or run npm install @plugboard/plugin-polite (or plugboard-plugin-polite or polite)',
-    'plugins.sober.use: the plugin @plugboard/plugin-polite is not installed, did you mean "./polite.js"?; run',
-    'plugins.bare.use: the plugin @plugboard/plugin-polite.js is not installed, did you mean "./polite.js"?; run',
+      'or install the one you mean: @plugboard/plugin-polite, plugboard-plugin-polite or polite',
+    'plugins.sober.use: the plugin @plugboard/plugin-polite is not installed, did you mean "./polite.js"?; install the one you mean: ',
+    'plugins.bare.use: the plugin @plugboard/plugin-polite.js is not installed, did you mean "./polite.js"?; install the one you mean: ',
     'plugins.below.use: the plugin own/loud.mjs is not installed, did you mean "./own/loud.mjs"?; run',
     `plugins.near.use: no plugin was found at ${join(at, 'own/no-word.ts')}, did you mean "no-words.ts"?`,
     /plugins\.other\.use: no plugin was found at .*notes$/,

@@ -7,7 +7,7 @@ import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option
 import { reportBlocking } from '../diagnosis/block-report.js';
 import { composeServer } from '../server/compose.js';
 import { previewReloads } from '../server/reload-preview.js';
-import { serverInfo } from '../server/server-info.js';
+import { accessOf, serverInfo } from '../server/server-info.js';
 
 /**
  * Runs all phases but the start: loads plugins, validates the file, registers, derives the order.
@@ -24,13 +24,15 @@ export const check: CommandAction = {
     reportBlocking();
     if (args.has('diff')) return diff(file, terminal);
     const server = await composeServer({ file });
-    const { agents, models, sessions, auth, disabled } = serverInfo(server);
+    const info = serverInfo(server);
+    const { agents, models, sessions, disabled, channels } = info;
     const rows: [string, string][] = [
       ['plugins', [...new Set(server.inspection.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
       ['agents', agents.join(', ') || 'none'],
       ['models', models.join(', ') || 'none'],
       ['sessions', sessions],
-      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
+      ['access', accessOf(info)],
+      ...(channels.length > 0 ? [['channels', channels.join(', ')] as [string, string]] : []),
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
       ...laterTools(server),
     ];

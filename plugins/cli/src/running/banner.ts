@@ -1,7 +1,7 @@
 import type { HostServer } from '@plugboard/kernel/internal';
 import { PROGRAM } from '../base/program.js';
 import { table } from '../command/arguments.js';
-import { type ServerInfo, serverInfo } from '../server/server-info.js';
+import { accessOf, type ServerInfo, serverInfo } from '../server/server-info.js';
 
 type Row = readonly [string, string];
 
@@ -40,25 +40,29 @@ export class Banner {
   ready(): void {
     this.#printInfo();
     const info = serverInfo(this.#server);
-    const addresses = info.listens ? info.addresses.map((address): Row => ['address', address]) : [NO_ADDRESS];
+    const { channels } = info;
+    const isSilent = !info.listens && channels.length === 0;
+    const addresses = isSilent ? [NO_ADDRESS] : info.addresses.map((address): Row => ['address', address]);
+    const polling: Row[] = channels.length > 0 ? [['channels', channels.join(', ')]] : [];
     const [address] = info.addresses;
     const links = info.links.flatMap(({ label, target }): Row[] => {
       const url = URL.parse(target, address);
       return url === null ? [] : [[label, url.href]];
     });
     const trial: Row[] = address === undefined ? [] : [['try', curl(address, info)]];
-    this.#rows([...addresses, ...links, ...trial]);
+    this.#rows([...addresses, ...polling, ...links, ...trial]);
   }
 
   #printInfo(): void {
     if (this.#printed) return;
     this.#printed = true;
-    const { agents, models, sessions, auth, listens } = serverInfo(this.#server);
+    const info = serverInfo(this.#server);
+    const { agents, models, sessions, auth, listens } = info;
     const rows: Row[] = [
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],
       ['models', models.join(', ') || 'none: the server is not ready without one'],
       ['sessions', sessions],
-      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
+      ['access', accessOf(info)],
       ...(auth.length === 0 && listens ? [OPEN_WARNING] : []),
     ];
     this.#print(`plugboard ${PROGRAM.version}\n`);

@@ -8,6 +8,8 @@ export interface ServerInfo {
   readonly addresses: readonly string[];
   /** Whether a transport listens, or will listen once the server has started. */
   readonly listens: boolean;
+  /** The transports that nothing connects to: they fetch their messages. */
+  readonly channels: readonly string[];
   readonly agents: readonly string[];
   readonly models: readonly string[];
   /** The plugin that stores sessions, for example `memory`. */
@@ -26,6 +28,9 @@ export function serverInfo(server: HostServer): ServerInfo {
   return {
     addresses: transports.map(({ value }) => value.address()).filter((address) => address !== undefined),
     listens: transports.length > 0,
+    channels: server.inspection.plugins
+      .filter(({ entry, provides }) => entry.startsWith('transports.') && provides.length === 0)
+      .map(({ entry }) => entry.slice('transports.'.length)),
     agents: server.inspection.keys('agents'),
     models: names(server.extensions(ModelConnectors)),
     sessions: shortName(server.inspection.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
@@ -35,6 +40,12 @@ export function serverInfo(server: HostServer): ServerInfo {
       .entries()
       .flatMap(({ entry, status, reason = '' }) => (status === 'disabled' ? [{ entry, reason }] : [])),
   };
+}
+
+/** How callers reach the server, for people. */
+export function accessOf({ auth, listens }: ServerInfo): string {
+  if (auth.length > 0) return `with a credential (${auth.join(', ')})`;
+  return listens ? 'open' : 'none: no entry listens for callers';
 }
 
 function names(contributions: Iterable<{ readonly name: string }>): string[] {

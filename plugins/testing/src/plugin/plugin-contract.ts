@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DefinedPlugin, JsonSchema } from '@plugboard/kernel';
-import { API_VERSION, OptionSchema, PLUGIN_BRAND } from '@plugboard/kernel/internal';
+import { API_VERSION, commonSchema, layout, OptionSchema, PLUGIN_BRAND } from '@plugboard/kernel/internal';
 import { checkOptions } from '../context/options.js';
 import { type TestContextOptions, testContext } from '../context/test-context.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
@@ -80,6 +80,25 @@ export function pluginCases<S extends JsonSchema>(
     for (const { name, schema } of optionsOf(configSchema)) {
       assert.match(schema.description ?? '', /\S/, `the option ${name} has no description`);
     }
+  });
+  contract.add('leaves the options that belong to the file to it', 'docs/guides/writing-plugins.md', async () => {
+    const points = new Set(
+      testContext(definition, context)
+        .contributions()
+        .map(({ point }) => point),
+    );
+    const sections = Object.values(layout.sections).filter(
+      ({ provides }) => provides === undefined || points.has(provides.point),
+    );
+    const reserved = sections.flatMap((section) =>
+      section.topLevelOptions ? [] : Object.keys(commonSchema(section).properties ?? {}),
+    );
+    const own = Object.keys(configSchema.properties ?? {}).filter((name) => reserved.includes(name));
+    assert.equal(
+      own.length,
+      0,
+      `rename ${own.join(', ')}: every entry has such an option, and the plugin would never receive it`,
+    );
   });
   contract.add('accepts the options of this test', 'PluginDefinition.configSchema', async () => {
     const { faults } = checkOptions(definition, context.config, context.check);

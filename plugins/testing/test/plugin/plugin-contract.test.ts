@@ -63,6 +63,7 @@ const SUMMARY = 'has a summary of one line';
 const SCHEMA_VALID = 'describes its options with a valid schema of an object';
 const DEFAULTS = 'has defaults that match the schema';
 const DESCRIBED = 'describes every option';
+const OF_FILE = 'leaves the options that belong to the file to it';
 const ACCEPTS = 'accepts the options of this test';
 const UNKNOWN = 'refuses unknown options';
 const REGISTERS = 'registers synchronously and contributes something';
@@ -83,7 +84,7 @@ t.test('finds mistakes in the definition', async (t) => {
   t.same(await faultsOf(plugin({ name: '@plugboard/tool-other' })), [NAME]);
   t.same(await faultsOf(plugin({ summary: '' })), [SUMMARY]);
   t.same(await faultsOf(plugin({ summary: 'Does\na thing' })), [SUMMARY]);
-  t.same(await faultsOf(plugin({ register: () => undefined })), [REGISTERS, STOPS]);
+  t.same(await faultsOf(plugin({ register: () => undefined })), [OF_FILE, REGISTERS, STOPS]);
   const async = { register: (async () => ({})) as unknown as DefinedPlugin['register'] };
   t.ok((await faultsOf(plugin(async))).includes(REGISTERS));
   let stopped = 0;
@@ -104,6 +105,11 @@ t.test('finds mistakes in the option schema', async (t) => {
   t.ok((await faultsOf(wrongDefault)).includes(DEFAULTS));
   t.same(await faultsOf(withPace({ type: 'string', format: 'duration', default: '20ms' })), [DESCRIBED]);
   t.same(await faultsOf(withPace(SCHEMA.properties.pace, { additionalProperties: true })), [UNKNOWN]);
+  const option = { type: 'string', description: 'How long.' };
+  for (const name of ['timeout', 'optional']) {
+    const properties = { ...SCHEMA.properties, [name]: option };
+    t.same(await faultsOf(plugin({ configSchema: { ...SCHEMA, properties } })), [OF_FILE], name);
+  }
   t.ok((await faultsOf(plugin({}), { pace: 3 })).includes(ACCEPTS));
   t.ok((await faultsOf(plugin({ configSchema: { type: 'array' } }))).includes(SCHEMA_VALID));
 });

@@ -1,4 +1,5 @@
-import type { Account, Scope, TurnError } from '@plugboard/kernel/contracts';
+import type { Principal } from '@plugboard/kernel';
+import { type Account, OPEN, type Scope, type TurnError } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
 /**
@@ -27,8 +28,12 @@ export function authUnavailable(): HttpError {
   });
 }
 
-export function outOfScope(missing: Scope): HttpError {
-  return new HttpError(403, `This API token lacks the scope \`${missing}\`.`, { code: 'insufficient_scope' });
+export function outOfScope(missing: Scope, principal: Principal): HttpError {
+  const why =
+    principal === OPEN
+      ? `This needs the scope \`${missing}\`, which callers of an open server do not have: configure a provider under \`auth\`.`
+      : `This API token lacks the scope \`${missing}\`.`;
+  return new HttpError(403, why, { code: 'insufficient_scope' });
 }
 
 export function draining(): HttpError {

@@ -17,5 +17,5 @@ export function checkScopes(exchange: Exchange, principal: Principal): void {
   const missing = typeof access === 'string' ? undefined : missingScope(principal, access);
   if (missing === undefined) return;
   exchange.note({ scope: missing });
-  throw outOfScope(missing);
+  throw outOfScope(missing, principal);
 }
