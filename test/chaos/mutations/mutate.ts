@@ -1,7 +1,7 @@
 /**
  * Mutations of valid JSON: what costs a server more than its sender. The result is text, because
- * much of it cannot be a value: duplicate keys, nesting that `JSON.stringify` does not write, broken
- * escapes.
+ * much of it cannot be a value: duplicate keys, nesting that `JSON.stringify` does not write,
+ * broken escapes.
  */
 import type { Random } from './random.js';
 
@@ -12,7 +12,9 @@ class Raw {
 
 type Path = readonly (string | number)[];
 
-/** Characters of one repeated piece. Bodies end at 20 MiB, so these reach the limits of the server. */
+/**
+ * Characters of one repeated piece. Bodies end at 20 MiB, so these reach the limits of the server.
+ */
 const MAX_TEXT = 6_000_000;
 const MAX_BYTES = 20_000_000;
 const MAX_ITEMS = 250_000;

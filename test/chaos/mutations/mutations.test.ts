@@ -154,7 +154,9 @@ t.test(
   },
 );
 
-/** Bytes of the live heap beside what the server counts and limits: caches, and answers to resume. */
+/**
+ * Bytes of the live heap beside what the server counts and limits: caches, and answers to resume.
+ */
 async function uncounted(server: ServerProcess): Promise<number> {
   const { memory, limits } = await server.status();
   const counted = limits.filter(({ limit }) => limit >= MIB).reduce((sum, { used }) => sum + used, 0);

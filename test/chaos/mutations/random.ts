@@ -21,7 +21,10 @@ export class Random {
     return values[this.below(values.length)] as T;
   }
 
-  /** A count of which most are small: each power of ten up to the limit is as likely, once in a while. */
+  /**
+   * A count of which most are small: each power of ten up to the limit is as likely, once in a
+   * while.
+   */
   count(limit: number): number {
     const share = this.chance(0.2) ? this.#next() : this.#next() ** 2 * 0.6;
     return Math.max(1, Math.floor(limit ** share));

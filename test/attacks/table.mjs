@@ -1,0 +1,374 @@
+// What each attack of docs/reference/authentication.md (S-49 to S-62) costs a server, and what a
+// caller of another project gets meanwhile:
+//
+//   npm run build && node test/attacks/table.mjs [--root FOLDER] [--only S-49,S-50]
+//
+// FOLDER holds another version of the repository, built: this one by default. Each attack has a
+// server of its own with a heap of 256 MiB.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { ModelServer } from '@plugboard/testing';
+
+const { values } = parseArgs({
+  options: {
+    root: { type: 'string', default: resolve(import.meta.dirname, '../..') },
+    only: { type: 'string' },
+    verbose: { type: 'boolean' },
+  },
+});
+const root = resolve(values.root);
+
+const MIB = 1024 * 1024;
+const HEAP = 256;
+/** Seconds that an attack is watched. */
+const WATCH = 12;
+const [ATTACKER, INNOCENT] = ['token-of-the-attacker', 'token-of-the-neighbour'];
+
+const YAML = `
+transports: { http: { port: 0 }, chat-completions: {}, responses: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
+sessions: { use: sqlite, path: ./sessions.db }
+auth: { bearer: { tokens: [
+  { name: attacker, project: acme, token: ${ATTACKER} }, { name: neighbour, project: beta, token: ${INNOCENT} } ] } }
+projects: { acme: {}, beta: {} }
+plugins: { watch: { use: ./watch.mjs } }
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: fast, apiKey: x, contextWindow: 100000000, input: [text, image] }
+  good: { use: openai, baseUrl: "\${MODEL_URL}", model: good, apiKey: x }
+  gemini: { use: openai, provider: gemini, baseUrl: "\${MODEL_URL}", model: gemini, apiKey: x }
+tools: { own: { use: ./own.mjs } }
+agents:
+  assistant: { model: fast, project: acme }
+  caller: { model: fast, project: acme, tools: [own] }
+  limited: { model: fast, project: acme, maxTokens: 20000 }
+  translated: { model: gemini, project: acme }
+  other: { model: good, project: beta }
+log: { level: error }
+`;
+
+const FILES = {
+  'watch.mjs': `
+    import { definePlugin } from '@plugboard/kernel';
+    import { HttpRoutes } from '@plugboard/transport-http';
+    export default definePlugin({
+      name: 'watch', apiVersion: 1, summary: 'Measures', configSchema: { type: 'object', properties: {} },
+      register(ctx) {
+        let longest = 0;
+        let at = performance.now();
+        setInterval(() => {
+          const now = performance.now();
+          longest = Math.max(longest, now - at - 10);
+          at = now;
+        }, 10).unref();
+        ctx.contribute(HttpRoutes, {
+          method: 'GET', path: '/longest', access: 'public', body: 'none', startsWork: false,
+          handle: () => ({ status: 200, body: { longest: [longest, (longest = 0)][0] } }),
+        });
+      },
+    });`,
+  'own.mjs': `
+    import { definePlugin, ToolSources } from '@plugboard/kernel';
+    const properties = { q: { type: 'string' }, slow: { type: 'string', pattern: '^(a+)+$' } };
+    const image = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(10 * 1024 * 1024) };
+    const tools = [
+      { name: 'find', description: '', effect: 'read', inputSchema: { type: 'object', properties }, run: async () => 'found' },
+      { name: 'shoot', description: '', effect: 'read', inputSchema: { type: 'object' }, run: async () => ({ content: Array(6).fill(image) }) },
+    ];
+    export default definePlugin({
+      name: 'own', apiVersion: 1, summary: 'Tools', configSchema: { type: 'object', properties: {} },
+      register: (ctx) => ctx.contribute(ToolSources, { single: false, tools: async () => tools }),
+    });`,
+};
+
+const user = (content) => [{ role: 'user', content }];
+const never = new Promise(() => {});
+
+/** Each sends its attack and resolves when it is sent, or answered. `s` is a `Subject`. */
+const ATTACKS = {
+  'S-49 a schema of 2 KB that expands': async (s) => {
+    const five = (to) => Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, to]));
+    const $defs = {};
+    for (let n = 0; n < 10; n++) {
+      $defs[n] = { type: 'object', properties: five(n < 9 ? { $ref: `#/$defs/${n + 1}` } : {}) };
+    }
+    const parameters = { type: 'object', properties: { a: { $ref: '#/$defs/0' } }, $defs };
+    await s.chat({
+      model: 'translated',
+      messages: user('Hi'),
+      tools: [{ type: 'function', function: { name: 'f', parameters } }],
+    });
+  },
+  'S-50 an item of 1 MB named 400 times': async (s) => {
+    s.queue.push({ text: 'x'.repeat(MIB) });
+    const { output } = await s.setUp('/v1/responses', { model: 'assistant', input: 'Hi' });
+    const input = [...Array(400).fill({ type: 'item_reference', id: output[0].id }), { role: 'user', content: 'And?' }];
+    await Promise.all([1, 2, 3].map(() => s.post('/v1/responses', { model: 'assistant', input, store: false })));
+  },
+  'S-51 ten turns of large conversations': async (s) => {
+    const [id] = await s.conversation();
+    const forks = [];
+    for (let n = 0; n < 9; n++) forks.push((await s.setUp(`/v1/conversations/${id}/fork`, {})).id);
+    s.otherwise = { text: ['A', never] };
+    await Promise.all([id, ...forks].map((conversation) => s.chat({ model: 'assistant', conversation, messages: user('Hi') })));
+  },
+  'S-52 eight continuations of a large response': async (s) => {
+    const [, previous_response_id] = await s.conversation();
+    s.otherwise = { text: ['A', never] };
+    await Promise.all(
+      Array.from({ length: 8 }, () =>
+        s.post('/v1/responses', { model: 'assistant', input: 'Hi', previous_response_id, store: false }),
+      ),
+    );
+  },
+  'S-53 thirty bodies of 195,000 empty objects': async (s) => {
+    s.otherwise = { text: ['A', never] };
+    const body = `{"model":"assistant","messages":[{"role":"user","content":"Hi"}],"x":[${'{},'.repeat(194_000)}{}]}`;
+    await Promise.all(Array.from({ length: 30 }, () => s.chat(body)));
+  },
+  'S-54 ephemeral tokens with a million agents': async (s) => {
+    const body = JSON.stringify({ agents: Array.from({ length: 190_000 }, (_, n) => `agent-with-a-long-name-${n}`) });
+    for (let n = 0; n < 40; n++) await s.post('/v1/ephemeral_tokens', body);
+  },
+  'S-55 160 KB of arguments in words': async (s) => {
+    s.queue.push({ toolCalls: [{ name: 'own__find', arguments: ['{"q":"', ...Array(40_000).fill('abc '), '"}'] }] });
+    await s.chat({ model: 'caller', messages: user('Hi') });
+  },
+  'S-56 an answer without end': async (s) => {
+    const piece = 'word '.repeat(2_000);
+    s.otherwise = { text: Array(40_000).fill(piece) };
+    await s.chat({ model: 'assistant', messages: user('Hi') });
+  },
+  'S-57 a pattern that backtracks': async (s) => {
+    s.queue.push({ toolCalls: [{ name: 'own__find', arguments: { slow: `${'a'.repeat(34)}!` } }] });
+    await s.chat({ model: 'caller', messages: user('Hi') });
+  },
+  'S-59 chunks of one byte, without a token': async (s) => {
+    const pieces = '1\r\n \r\n'.repeat(10_000);
+    const one = async () => {
+      const socket = connect(s.port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.resume();
+      await once(socket, 'connect');
+      socket.write('POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+      while (!socket.destroyed && !s.isOver) {
+        s.bytes += pieces.length;
+        if (!socket.write(pieces))
+          await Promise.race([once(socket, 'drain'), once(socket, 'close'), wait(1_000)]).catch(() => {});
+      }
+    };
+    while (!s.isOver) await Promise.all([one(), one(), one(), one()]);
+  },
+  'S-60 60 MB of images of a tool': async (s) => {
+    s.queue.push({ toolCalls: [{ name: 'own__shoot', arguments: {} }] });
+    await s.chat({ model: 'caller', messages: user('Look'), session_id: 's' });
+  },
+  'S-61 a compaction beyond the token limit': async (s) => {
+    const input = Array.from({ length: 1_000 }, (_, n) => ({
+      role: n % 2 ? 'assistant' : 'user',
+      content: 'word '.repeat(1_000),
+    }));
+    await s.post('/v1/responses/compact', { model: 'limited', input });
+    s.note = `${size(JSON.stringify(s.models.requests.findLast(({ body }) => body.model === 'fast')?.body ?? '').length)} sent to the model`;
+  },
+  'S-62 twenty escaped texts of 5 MB': async (s) => {
+    const body = `{"model":"assistant","messages":[{"role":"user","content":"${'\\u0041\\n'.repeat(625_000)}"}]}`;
+    await Promise.all(Array.from({ length: 20 }, () => s.chat(body)));
+  },
+};
+
+/** A server under attack. */
+class Subject {
+  bytes = 0;
+  statuses = {};
+  isOver = false;
+  note = '';
+  /** What the model of the attacker answers next, and then. */
+  queue = [];
+  otherwise = { text: 'Hello' };
+
+  static async start(folder, models) {
+    const bin = ['plugins/cli', 'kernel'].map((folder) => join(root, folder, 'bin/plugboard.js')).find(existsSync);
+    const child = spawn(process.execPath, [`--max-old-space-size=${HEAP}`, bin, 'start'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, MODEL_URL: models.url },
+      stdio: ['ignore', 'pipe', values.verbose ? 'inherit' : 'ignore'],
+    });
+    const subject = new Subject();
+    Object.assign(subject, { child, models });
+    let output = '';
+    child.stdout.on('data', (text) => {
+      output += text;
+    });
+    while (!subject.port && subject.isAlive) {
+      await wait(20);
+      subject.port = Number(/^ {2}address +http:\/\/\S+:(\d+)$/m.exec(output)?.[1] ?? 0);
+    }
+    if (!subject.isAlive) throw new Error(`the server did not start: ${output}`);
+    subject.url = `http://127.0.0.1:${subject.port}`;
+    return subject;
+  }
+
+  get isAlive() {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  chat(body) {
+    return this.post('/v1/chat/completions', body);
+  }
+
+  async post(path, body, token = ATTACKER) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    this.bytes += text.length;
+    let status = 'broken';
+    try {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const response = await fetch(this.url + path, {
+        method: 'POST',
+        headers,
+        body: text,
+        signal: AbortSignal.timeout(WATCH * 1_000),
+      });
+      const answer = await response.text();
+      status = response.status;
+      return response.ok ? JSON.parse(answer) : undefined;
+    } catch (error) {
+      if (error.name === 'TimeoutError') status = 'waiting';
+      return undefined;
+    } finally {
+      this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    }
+  }
+
+  /** What is not the attack yet. */
+  async setUp(path, body) {
+    const answer = await this.post(path, body);
+    this.bytes = 0;
+    this.statuses = {};
+    return answer ?? {};
+  }
+
+  /** Makes a conversation of 30 MB. @returns its id, and that of a response of the same size. */
+  async conversation() {
+    const content = 'x'.repeat(3 * MIB);
+    for (let n = 0; n < 10; n++)
+      await this.setUp('/v1/chat/completions', { model: 'assistant', session_id: 'large', messages: user(content) });
+    const list = await fetch(`${this.url}/v1/conversations`, { headers: { authorization: `Bearer ${ATTACKER}` } });
+    let last;
+    for (let n = 0; n < 10; n++)
+      last = await this.setUp('/v1/responses', {
+        model: 'assistant',
+        input: content,
+        ...(last?.id && { previous_response_id: last.id }),
+      });
+    return [(await list.json()).data?.[0]?.id, last?.id];
+  }
+
+  async longest() {
+    try {
+      const response = await fetch(`${this.url}/longest`, { signal: AbortSignal.timeout(3_000) });
+      return (await response.json()).longest;
+    } catch {
+      return undefined;
+    }
+  }
+
+  peak() {
+    const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8')) ?? [];
+    return Number(kib) / 1024;
+  }
+}
+
+async function measure(name, attack) {
+  const models = await ModelServer.start();
+  const folder = mkdtempSync(join(tmpdir(), 'plugboard-attack-'));
+  for (const [file, text] of Object.entries({ 'plugboard.yaml': YAML, ...FILES })) writeFileSync(join(folder, file), text);
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const subject = await Subject.start(folder, models);
+  models.respond(({ body }) => (body.model === 'good' ? { text: 'Hello' } : (subject.queue.shift() ?? subject.otherwise)));
+  let peak = 0;
+  const innocent = { served: 0, slowest: 0, refused: 0 };
+  const watch = setInterval(() => {
+    if (subject.isAlive) peak = Math.max(peak, subject.peak());
+  }, 50);
+  let ended;
+  subject.child.once('exit', () => {
+    ended = performance.now();
+  });
+  const neighbour = async () => {
+    while (!subject.isOver && subject.isAlive) {
+      const at = performance.now();
+      const ok = await askOnce(subject);
+      const took = performance.now() - at;
+      if (ok) innocent.served++;
+      else innocent.refused++;
+      innocent.slowest = Math.max(innocent.slowest, took);
+      await wait(20);
+    }
+  };
+  await subject.longest();
+  const begun = performance.now();
+  const asking = neighbour();
+  await Promise.race([attack(subject).then(() => wait(2_000)), wait(WATCH * 1_000), once(subject.child, 'exit')]);
+  const longest = subject.isAlive ? await subject.longest() : undefined;
+  subject.isOver = true;
+  await Promise.race([asking, wait(3_000)]);
+  clearInterval(watch);
+  const isAlive = subject.isAlive;
+  subject.child.kill('SIGKILL');
+  await models.close();
+  rmSync(folder, { recursive: true, force: true });
+  const stall = !isAlive
+    ? `ended after ${seconds((ended ?? begun) - begun)}`
+    : longest === undefined
+      ? 'stands still'
+      : `${Math.round(longest)} ms`;
+  const statuses = Object.entries(subject.statuses)
+    .map(([status, count]) => `${count} × ${status}`)
+    .join(', ');
+  return [
+    name,
+    size(subject.bytes),
+    `${Math.round(peak)} MiB`,
+    stall,
+    String(innocent.served),
+    seconds(innocent.slowest),
+    String(innocent.refused),
+    [statuses, subject.note].filter(Boolean).join('; '),
+  ];
+}
+
+/** One request of the caller of another project. @returns whether it is served. */
+async function askOnce({ url }) {
+  const headers = { authorization: `Bearer ${INNOCENT}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ model: 'other', messages: user('Hello') });
+  try {
+    const signal = AbortSignal.timeout(WATCH * 1_000);
+    const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body, signal });
+    await response.text();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+function size(bytes) {
+  if (bytes >= MIB) return `${(bytes / MIB).toFixed(1)} MB`;
+  return bytes >= 1024 ? `${Math.round(bytes / 1024)} KB` : `${bytes} B`;
+}
+
+function seconds(ms) {
+  return ms >= 1_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms)} ms`;
+}
+
+console.log('| attack | sent | resident | longest stall | others: served | slowest | refused | answers |');
+console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');
+for (const [name, attack] of Object.entries(ATTACKS)) {
+  if (values.only && !values.only.split(',').some((one) => name.startsWith(one))) continue;
+  console.log(`| ${(await measure(name, attack)).join(' | ')} |`);
+}
+process.exit();
