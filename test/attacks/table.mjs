@@ -46,7 +46,7 @@ agents:
   assistant: { model: fast, project: acme }
   caller: { model: fast, project: acme, tools: [own] }
   limited: { model: fast, project: acme, maxTokens: 20000 }
-  translated: { model: gemini, project: acme }
+  translated: { model: gemini, project: acme, clientTools: passthrough }
   other: { model: good, project: beta }
 log: { level: error }
 `;
@@ -86,16 +86,18 @@ const FILES = {
 };
 
 const user = (content) => [{ role: 'user', content }];
+const chunk = (delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
 const never = new Promise(() => {});
 
-/** Each sends its attack and resolves when it is sent, or answered. `s` is a `Subject`. */
+/** Each prepares its attack, and returns what sends it and resolves when it is answered. `s` is a `Subject`. */
 const ATTACKS = {
-  'S-49 a schema of 2 KB that expands': async (s) => {
+  'S-49 a schema of 2 KB that expands': (s) => async () => {
     const five = (to) => Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, to]));
-    const $defs = {};
-    for (let n = 0; n < 10; n++) {
-      $defs[n] = { type: 'object', properties: five(n < 9 ? { $ref: `#/$defs/${n + 1}` } : {}) };
-    }
+    const levels = Array.from({ length: 10 }, (_, at) => [
+      at,
+      { type: 'object', properties: five({ $ref: `#/$defs/${at + 1}` }) },
+    ]);
+    const $defs = Object.fromEntries([...levels, [10, {}]]);
     const parameters = { type: 'object', properties: { a: { $ref: '#/$defs/0' } }, $defs };
     await s.chat({
       model: 'translated',
@@ -107,47 +109,52 @@ const ATTACKS = {
     s.queue.push({ text: 'x'.repeat(MIB) });
     const { output } = await s.setUp('/v1/responses', { model: 'assistant', input: 'Hi' });
     const input = [...Array(400).fill({ type: 'item_reference', id: output[0].id }), { role: 'user', content: 'And?' }];
-    await Promise.all([1, 2, 3].map(() => s.post('/v1/responses', { model: 'assistant', input, store: false })));
+    return () => Promise.all([1, 2, 3].map(() => s.post('/v1/responses', { model: 'assistant', input, store: false })));
   },
   'S-51 ten turns of large conversations': async (s) => {
     const [id] = await s.conversation();
     const forks = [];
     for (let n = 0; n < 9; n++) forks.push((await s.setUp(`/v1/conversations/${id}/fork`, {})).id);
+    s.note = `${forks.filter(Boolean).length} forks`;
     s.otherwise = { text: ['A', never] };
-    await Promise.all([id, ...forks].map((conversation) => s.chat({ model: 'assistant', conversation, messages: user('Hi') })));
+    return () =>
+      Promise.all([id, ...forks].map((conversation) => s.chat({ model: 'assistant', conversation, messages: user('Hi') })));
   },
   'S-52 eight continuations of a large response': async (s) => {
     const [, previous_response_id] = await s.conversation();
     s.otherwise = { text: ['A', never] };
-    await Promise.all(
-      Array.from({ length: 8 }, () =>
-        s.post('/v1/responses', { model: 'assistant', input: 'Hi', previous_response_id, store: false }),
-      ),
-    );
+    return () =>
+      Promise.all(
+        Array.from({ length: 8 }, () =>
+          s.post('/v1/responses', { model: 'assistant', input: 'Hi', previous_response_id, store: false }),
+        ),
+      );
   },
-  'S-53 thirty bodies of 195,000 empty objects': async (s) => {
+  'S-53 thirty bodies of 195,000 empty objects': (s) => async () => {
     s.otherwise = { text: ['A', never] };
     const body = `{"model":"assistant","messages":[{"role":"user","content":"Hi"}],"x":[${'{},'.repeat(194_000)}{}]}`;
     await Promise.all(Array.from({ length: 30 }, () => s.chat(body)));
   },
-  'S-54 ephemeral tokens with a million agents': async (s) => {
+  'S-54 ephemeral tokens with 190,000 agents': (s) => async () => {
     const body = JSON.stringify({ agents: Array.from({ length: 190_000 }, (_, n) => `agent-with-a-long-name-${n}`) });
     for (let n = 0; n < 40; n++) await s.post('/v1/ephemeral_tokens', body);
   },
-  'S-55 160 KB of arguments in words': async (s) => {
-    s.queue.push({ toolCalls: [{ name: 'own__find', arguments: ['{"q":"', ...Array(40_000).fill('abc '), '"}'] }] });
+  'S-55 160 KB of arguments in words': (s) => async () => {
+    const words = ['{"q":"', ...Array(40_000).fill('abc '), '"}'];
+    const call = (piece, id) => chunk({ tool_calls: [{ index: 0, id, function: { name: 'own__find', arguments: piece } }] });
+    const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n';
+    s.queue.push({ raw: [call('', 'a'), ...words.map((word) => call(word)), end] });
     await s.chat({ model: 'caller', messages: user('Hi') });
   },
-  'S-56 an answer without end': async (s) => {
-    const piece = 'word '.repeat(2_000);
-    s.otherwise = { text: Array(40_000).fill(piece) };
+  'S-56 an answer without end': (s) => async () => {
+    s.otherwise = { raw: Array(8_000).fill(chunk({ content: 'word '.repeat(10_000) })) };
     await s.chat({ model: 'assistant', messages: user('Hi') });
   },
-  'S-57 a pattern that backtracks': async (s) => {
+  'S-57 a pattern that backtracks': (s) => async () => {
     s.queue.push({ toolCalls: [{ name: 'own__find', arguments: { slow: `${'a'.repeat(34)}!` } }] });
     await s.chat({ model: 'caller', messages: user('Hi') });
   },
-  'S-59 chunks of one byte, without a token': async (s) => {
+  'S-59 chunks of one byte, without a token': (s) => async () => {
     const pieces = '1\r\n \r\n'.repeat(10_000);
     const one = async () => {
       const socket = connect(s.port, '127.0.0.1');
@@ -163,11 +170,11 @@ const ATTACKS = {
     };
     while (!s.isOver) await Promise.all([one(), one(), one(), one()]);
   },
-  'S-60 60 MB of images of a tool': async (s) => {
+  'S-60 60 MB of images of a tool': (s) => async () => {
     s.queue.push({ toolCalls: [{ name: 'own__shoot', arguments: {} }] });
     await s.chat({ model: 'caller', messages: user('Look'), session_id: 's' });
   },
-  'S-61 a compaction beyond the token limit': async (s) => {
+  'S-61 a compaction beyond the token limit': (s) => async () => {
     const input = Array.from({ length: 1_000 }, (_, n) => ({
       role: n % 2 ? 'assistant' : 'user',
       content: 'word '.repeat(1_000),
@@ -175,7 +182,7 @@ const ATTACKS = {
     await s.post('/v1/responses/compact', { model: 'limited', input });
     s.note = `${size(JSON.stringify(s.models.requests.findLast(({ body }) => body.model === 'fast')?.body ?? '').length)} sent to the model`;
   },
-  'S-62 twenty escaped texts of 5 MB': async (s) => {
+  'S-62 twenty escaped texts of 5 MB': (s) => async () => {
     const body = `{"model":"assistant","messages":[{"role":"user","content":"${'\\u0041\\n'.repeat(625_000)}"}]}`;
     await Promise.all(Array.from({ length: 20 }, () => s.chat(body)));
   },
@@ -252,14 +259,14 @@ class Subject {
     return answer ?? {};
   }
 
-  /** Makes a conversation of 30 MB. @returns its id, and that of a response of the same size. */
+  /** Makes a conversation of 54 MB. @returns its id, and that of a response of the same size. */
   async conversation() {
     const content = 'x'.repeat(3 * MIB);
-    for (let n = 0; n < 10; n++)
+    for (let n = 0; n < 18; n++)
       await this.setUp('/v1/chat/completions', { model: 'assistant', session_id: 'large', messages: user(content) });
     const list = await fetch(`${this.url}/v1/conversations`, { headers: { authorization: `Bearer ${ATTACKER}` } });
     let last;
-    for (let n = 0; n < 10; n++)
+    for (let n = 0; n < 18; n++)
       last = await this.setUp('/v1/responses', {
         model: 'assistant',
         input: content,
@@ -279,7 +286,7 @@ class Subject {
 
   peak() {
     const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8')) ?? [];
-    return Number(kib) / 1024;
+    return Number(kib ?? 0) / 1024;
   }
 }
 
@@ -310,10 +317,13 @@ async function measure(name, attack) {
       await wait(20);
     }
   };
+  const send = await attack(subject);
+  writeFileSync(`/proc/${subject.child.pid}/clear_refs`, '5'); // the peak of resident memory begins again
+  peak = 0;
   await subject.longest();
   const begun = performance.now();
   const asking = neighbour();
-  await Promise.race([attack(subject).then(() => wait(2_000)), wait(WATCH * 1_000), once(subject.child, 'exit')]);
+  await Promise.race([send().then(() => wait(2_000)), wait(WATCH * 1_000), once(subject.child, 'exit')]);
   const longest = subject.isAlive ? await subject.longest() : undefined;
   subject.isOver = true;
   await Promise.race([asking, wait(3_000)]);

@@ -5,6 +5,8 @@ import { requireRuntime } from './compile.js';
  * Steps of the patterns of one value: characters times instructions. They take 100 ms at most.
  */
 const MAX_STEPS = 4_000_000;
+/** Steps of a match beside its characters: they bound the number of matches. */
+const MATCH_STEPS = 100;
 
 /**
  * Regular expressions whose work is proportional to the text. Those of JavaScript may take time
@@ -32,8 +34,8 @@ export class LinearPatterns {
     }
     const size = pattern.programSize();
     const test = (text: string) => {
-      this.#steps += text.length * size;
-      if (this.#steps > MAX_STEPS) throw new Error('texts are too long for their patterns');
+      this.#steps += text.length * size + MATCH_STEPS;
+      if (this.#steps > MAX_STEPS) throw new Error('texts are too long, or too many, for their patterns');
       return pattern.matcher(text).find();
     };
     return { test, toString: () => source };

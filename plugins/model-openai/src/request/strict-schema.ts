@@ -50,8 +50,7 @@ export function strictSchema(root: Schema, budget: SchemaBudget): Schema {
 
 function translate(original: Schema, root: Schema, depth: number, budget: SchemaBudget): Schema {
   const schema = inlineRefs(original, root, depth, budget);
-  const result: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(schema)) if (!DROPPED.has(key)) result[key] = value;
+  const result: Record<string, unknown> = Object.fromEntries(Object.entries(schema).filter(([key]) => !DROPPED.has(key)));
   for (const key of SCHEMAS) if (isObject(result[key])) result[key] = translate(result[key], root, depth + 1, budget);
   for (const key of LISTS) {
     const list = result[key];
@@ -80,7 +79,8 @@ function flatten(schema: Schema): Schema {
   const branches = [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list.filter(isObject) : []));
   if (branches.length === 0) return rest;
   const all = [rest, ...branches];
-  const properties = Object.assign({}, ...all.map((one) => (isObject(one.properties) ? one.properties : {})));
+  // Not `Object.assign`: a property may have the name __proto__.
+  const properties = Object.fromEntries(all.flatMap((one) => (isObject(one.properties) ? Object.entries(one.properties) : [])));
   // What only some branches require is left to the tool, which validates its arguments.
   const always = [rest, ...(Array.isArray(allOf) ? allOf.filter(isObject) : [])];
   const required = always.flatMap((one) => (Array.isArray(one.required) ? one.required : []));

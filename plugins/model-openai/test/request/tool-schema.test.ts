@@ -124,3 +124,11 @@ t.test('S-49 a schema is translated with fewer references if it would be too lar
   const malformed = object({ a: { $ref: '#/%', description: 'd' } });
   t.same(toolSchema(malformed, 'strict').properties, { a: { description: 'd' } });
 });
+
+t.test('S-29 a property with the name __proto__ stays a property of a strict schema', async (t) => {
+  const odd = JSON.parse('{"properties":{"__proto__":{"type":"string"}}}');
+  const strict = toolSchema(object({}, { allOf: [odd], ...JSON.parse('{"__proto__":{"type":"number"}}') }), 'strict');
+  t.ok(Object.hasOwn(strict.properties as object, '__proto__'));
+  t.equal(Object.getPrototypeOf(strict.properties), Object.prototype);
+  t.equal(Object.getPrototypeOf(strict), Object.prototype);
+});
