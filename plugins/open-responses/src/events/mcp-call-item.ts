@@ -20,6 +20,7 @@ export class McpCallItem implements OutputItem {
   readonly #tool: ServerTool;
   readonly #showsAll: boolean;
   readonly #arguments: string;
+  readonly #approval: string;
   readonly #indexField: string;
   readonly #itemFields: string;
   readonly #numbers: EventNumbers;
@@ -34,6 +35,8 @@ export class McpCallItem implements OutputItem {
     call: {
       readonly tool: ServerTool;
       readonly arguments: string;
+      /** The request for approval that allowed the call. */
+      readonly approval?: string | undefined;
       readonly visibility: Exclude<Target['toolVisibility'], 'none'>;
     },
     numbers: EventNumbers,
@@ -43,6 +46,7 @@ export class McpCallItem implements OutputItem {
     this.#tool = call.tool;
     this.#showsAll = call.visibility === 'full';
     this.#arguments = JSON.stringify(this.#showsAll ? call.arguments : '');
+    this.#approval = JSON.stringify(call.approval ?? null);
     this.#indexField = `"output_index":${index}`;
     this.#itemFields = `${this.#indexField},"item_id":"${id}"`;
     this.#numbers = numbers;
@@ -86,7 +90,7 @@ export class McpCallItem implements OutputItem {
     const { entry, name } = this.#tool;
     return (
       `{"id":"${this.#id}","type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
-      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output},"error":${this.#error},"approval_request_id":null}`
+      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output},"error":${this.#error},"approval_request_id":${this.#approval}}`
     );
   }
 

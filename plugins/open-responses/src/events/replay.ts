@@ -43,6 +43,8 @@ function openItem(item: Fields): Fields {
       return { ...item, status: 'in_progress', content: [] };
     case 'reasoning':
       return { ...item, status: 'in_progress', summary: [] };
+    case 'mcp_approval_request':
+      return item;
     case 'mcp_call':
       return { ...item, status: 'in_progress', arguments: '', output: null, error: null };
     case 'custom_tool_call':
@@ -60,6 +62,8 @@ function contentEvents(item: Fields, at: Fields): readonly ReplayedEvent[] {
       return partsOf(content).flatMap((part, content_index) => partEvents(part, { ...at, content_index }));
     case 'reasoning':
       return partsOf(summary).flatMap((part, summary_index) => partEvents(part, { ...at, summary_index }));
+    case 'mcp_approval_request':
+      return [];
     case 'mcp_call':
       return [
         ['response.mcp_call.in_progress', at],

@@ -1,7 +1,15 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import { addUsage, type Target, type TurnToolCall, type TurnToolCallDelta, type Usage } from '@plugboard/kernel/contracts';
+import {
+  addUsage,
+  type Target,
+  type TurnApproval,
+  type TurnToolCall,
+  type TurnToolCallDelta,
+  type Usage,
+} from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import type { CallForm } from '../tools/call-form.js';
+import { ApprovalRequestItem } from './approval-request-item.js';
 import { CustomCallItem } from './custom-call-item.js';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
@@ -118,6 +126,7 @@ export class ResponseEncoder {
       pieces = [];
     };
     for (const event of batch) {
+      if (event.type === 'text' && event.isNotice) continue; // items say the same
       if (event.type === 'text' && !event.isRefusal) {
         if (merges) pieces.push(escapedText(event));
         else this.#say(escapedText(event), out);
@@ -200,6 +209,10 @@ export class ResponseEncoder {
         this.#calls.get(event.id)?.finish(event, out);
         this.#calls.delete(event.id);
         break;
+      case 'approval':
+        this.#closeText(out);
+        this.#approval(event, out);
+        break;
       case 'usage':
         this.#usage = this.#usage ? addUsage(this.#usage, event.usage) : event.usage;
         break;
@@ -242,11 +255,19 @@ export class ResponseEncoder {
     const { visibility } = this.#options;
     if (visibility === 'none') return;
     const index = this.#items.length;
-    const shown = { tool, arguments: call.arguments, visibility };
+    const shown = { tool, arguments: call.arguments, approval: call.approval, visibility };
     const item = new McpCallItem(this.#itemId('mcp', index), index, shown, this.#numbers);
     this.#items.push(item);
     this.#calls.set(call.id, item);
     item.open(out);
+  }
+
+  #approval(event: TurnApproval, out: string[]): void {
+    this.#calls.get(event.call.id)?.cut(out); // an interceptor postponed it
+    this.#calls.delete(event.call.id);
+    const item = new ApprovalRequestItem(this.#items.length, event, this.#options.visibility);
+    this.#items.push(item);
+    item.write(this.#numbers, out);
   }
 
   /** The open item of this form, or a new one. */

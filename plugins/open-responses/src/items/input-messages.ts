@@ -1,5 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import {
+  type ApprovalDecision,
   type AssistantMessage,
   type FunctionCallPart,
   TurnError,
@@ -52,6 +53,8 @@ export interface InputMessages {
 export interface ReadItems extends InputMessages {
   /** Items of unknown types, for `x-ignored-params`: `input.3.program`. */
   readonly ignored: readonly string[];
+  /** Decisions about calls that wait for approval. Those before the last answer were taken before. */
+  readonly approvals: readonly ApprovalDecision[];
 }
 
 /**
@@ -110,6 +113,7 @@ const SILENT: ReadonlySet<string> = new Set([
   'additional_tools',
   'compaction_trigger',
   'item_reference',
+  'mcp_approval_request',
 ]);
 
 /** The names of items that hold a summary. */
@@ -124,6 +128,7 @@ class InputBuilder implements ReadItems {
   readonly messages: Message[] = [];
   readonly origins: number[] = [];
   readonly ignored: string[] = [];
+  approvals: readonly ApprovalDecision[] = [];
   readonly #rules: InputRules;
   readonly #items: readonly unknown[];
   /** The index of the assistant message that calls without a result belong to. */
@@ -159,12 +164,14 @@ class InputBuilder implements ReadItems {
     else if (CALLS.has(type)) this.#callerCall(item, param, index);
     else if (RESULTS.has(type)) this.#result(item, param, index);
     else if (type === 'mcp_call') this.#serverCall(item, param, index);
+    else if (type === 'mcp_approval_response') this.#decision(item, param);
     else if (SUMMARIES.has(type)) this.#compaction(item, param, index);
     else if (!SILENT.has(type)) this.ignored.push(headerSafeName(`${this.#rules.param}.${index}.${type}`));
   }
 
   #push(message: Message | undefined, index: number): void {
     if (message?.role !== 'tool') this.#showImages();
+    if (message?.role === 'assistant') this.approvals = [];
     const own = message ? [message] : [];
     const messages = this.#summary ? withSummary(this.#summary.text, own) : own;
     for (const [position, one] of messages.entries()) {
@@ -237,6 +244,14 @@ class InputBuilder implements ReadItems {
     this.messages.push({ role: 'tool', tool_call_id: id, content: requireString(result, `${param}.output`) });
     this.origins.push(index);
     if (!waits) this.#step = undefined;
+  }
+
+  #decision(item: JsonObject, param: string): void {
+    const id = requireString(requireField(item, 'approval_request_id', param), `${param}.approval_request_id`);
+    const approve = requireField(item, 'approve', param);
+    if (typeof approve !== 'boolean') throw wrongType(`${param}.approve`, 'a boolean', approve);
+    const reason = item.reason == null ? undefined : requireString(item.reason, `${param}.reason`);
+    this.approvals = [...this.approvals, { id, approve, reason }];
   }
 
   #compaction(item: JsonObject, param: string, index: number): void {

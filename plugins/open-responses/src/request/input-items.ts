@@ -8,6 +8,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   custom_tool_call: 'ctc',
   custom_tool_call_output: 'ctco',
   mcp_call: 'mcp',
+  mcp_approval_response: 'mcpar',
   reasoning: 'rs',
   compaction: 'cmp',
 };

@@ -99,6 +99,7 @@ export class ResponsePlanner {
         account: caller.account,
         messages,
         ...(base.kind === 'stateless' && { history: base.history }),
+        approvals: input.approvals,
         clientTools: clientTools.declarations,
         params,
         maxToolCalls: request.max_tool_calls,
