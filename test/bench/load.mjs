@@ -1,5 +1,6 @@
 // The callers.
 import { Agent, request } from 'node:http';
+import { chatStep, messagesStep } from './coding-agent.mjs';
 
 /** A kind of request: what it asks, and whether its answer is complete. */
 function kind(content, { model = 'assistant', stream = false } = {}) {
@@ -14,6 +15,8 @@ export const kinds = {
   slow: kind('slow', { stream: true }),
   tool: kind('tool', { model: 'clerk' }),
   recent: kind('json', { model: 'recent' }),
+  messagesStep: { path: '/v1/messages', fields: messagesStep, complete: (text) => text.includes('token099') },
+  chatStep: { fields: chatStep, complete: (text) => text.includes('token099') },
 };
 
 /**
@@ -22,7 +25,7 @@ export const kinds = {
  * @param session returns the session of a request, by its caller and the caller's number of
  *   requests so far.
  */
-export async function send(port, { fields, complete }, { count, callers, session = () => undefined }) {
+export async function send(port, { path, fields, complete }, { count, callers, session = () => undefined }) {
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
   const plain = JSON.stringify(fields);
   let left = count;
@@ -30,7 +33,7 @@ export async function send(port, { fields, complete }, { count, callers, session
     for (let sent = 0; left-- > 0; sent++) {
       const session_id = session(number, sent);
       const body = session_id === undefined ? plain : JSON.stringify({ ...fields, session_id });
-      const { text } = await exchange(agent, port, body);
+      const { text } = await exchange(agent, port, body, path);
       if (!complete(text)) throw new Error(`incomplete answer: ${text.slice(-300)}`);
     }
   };
@@ -79,11 +82,12 @@ export async function open(port, count) {
   };
 }
 
-function exchange(agent, port, body) {
+function exchange(agent, port, body, path) {
   return new Promise((resolve, reject) => {
     const start = performance.now();
     let first;
-    const sent = post(agent, port, body, (answer) => {
+    const sent = post(agent, port, body, onAnswer, path);
+    function onAnswer(answer) {
       let text = '';
       answer.setEncoding('utf8');
       answer.on('data', (piece) => {
@@ -92,14 +96,14 @@ function exchange(agent, port, body) {
       });
       answer.on('end', () => resolve({ text, first, end: performance.now() - start }));
       answer.on('error', reject);
-    });
+    }
     sent.on('error', reject);
   });
 }
 
-function post(agent, port, body, onAnswer) {
+function post(agent, port, body, onAnswer, path = '/v1/chat/completions') {
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  const where = { agent, host: '127.0.0.1', port, method: 'POST', path: '/v1/chat/completions', headers };
+  const where = { agent, host: '127.0.0.1', port, method: 'POST', path, headers };
   const sent = request(where, onAnswer);
   sent.end(body);
   return sent;

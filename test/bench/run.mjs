@@ -88,6 +88,8 @@ await row(
 await row('8', 'session turn at 10,000 messages, CPU', '≤ 1.1 × at 10 messages', longSessionRow);
 await row('11', 'start to listening', '≤ 2.5 × `node -e 0`; ≤ 75 MiB resident', startRow);
 
+await row('12', 'step of a coding agent: 150 KB, 60 tools, streamed, CPU', 'none yet', stepRow);
+
 writeFileSync(
   options.out,
   `${JSON.stringify({ node: process.version, rounds: ROUNDS, quick: options.quick, rows: results }, null, 2)}\n`,
@@ -261,6 +263,15 @@ async function longSessionRow() {
     { server: name, what: 'µs at 10,000 messages', digits: 1, ...summary(cost.get(`${name} long`)) },
     { server: name, what: '× at 10 messages', ...ratio(cost.get(`${name} long`), cost.get(`${name} short`)) },
   ]);
+}
+
+/** The same step over the Messages API and over chat completions. */
+async function stepRow() {
+  const servers = [raw, ...plugboards];
+  const requests = count(240);
+  const messages = await cpuRow(kinds.messagesStep, { requests, unit: 'µs, Messages API', servers });
+  const chat = await cpuRow(kinds.chatStep, { requests, unit: 'µs, chat completions', servers });
+  return [...messages, ...chat];
 }
 
 async function startRow() {

@@ -61,7 +61,7 @@ const agentSchema = {
       type: 'string',
       enum: ['ignore', 'passthrough'],
       description:
-        'Tools in a request: `ignore` drops them, `passthrough` offers them to the model and returns its calls to the caller. By default chat completions ignores them and Responses passes them through.',
+        'Tools in a request: `ignore` drops them, `passthrough` offers them to the model and returns its calls to the caller. By default chat completions ignores them, and the Responses and Messages APIs pass them through.',
     },
     maxSteps: {
       type: 'integer',
