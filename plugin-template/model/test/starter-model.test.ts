@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { ModelConnectors } from '@plugboard/kernel';
-import { modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/testing';
+import { modelConnectorContract, modelRequest, pluginContract, startServer, testContext } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 
 /**
@@ -51,4 +51,19 @@ test('reports a line that is not JSON, or too long, as an error that no retry cu
 
 test('reports an unreachable server as an error that a retry may cure', async () => {
   await assert.rejects(begin({ url: 'http://127.0.0.1:1/' }), { name: 'ModelError', retryable: true });
+});
+
+test('answers in a whole server', async () => {
+  const plugboard = await startServer({
+    transports: { http: { port: 0 }, 'chat-completions': {} },
+    models: { small: { use: plugin, url, model: 'small' } },
+    agents: { helper: { model: 'small' } },
+  });
+  after(() => plugboard.stop());
+  const reply = await fetch(`${plugboard.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'helper', messages: [{ role: 'user', content: 'Hi' }] }),
+  });
+  assert.match(await reply.text(), /Hello there\./);
 });

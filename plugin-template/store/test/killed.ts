@@ -1,6 +1,6 @@
 /**
  * A process that writes to a store, in the file that its argument names, until it is killed.
- * `node --test` runs every file of this folder: without an argument it does nothing.
+ * Without an argument it does nothing.
  */
 import { ManualClock, writeUntilKilled } from '@plugboard/testing';
 import { StarterStore } from '../src/starter-store.ts';

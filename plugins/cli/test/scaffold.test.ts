@@ -50,6 +50,7 @@ t.test('creates a plugin with the given name everywhere', async (t) => {
     'src/my-weather-interceptor.ts',
     'test/my-weather-interceptor.test.ts',
     'test/tsconfig.json',
+    'test/whole-server.test.ts',
     'tsconfig.json',
   ]);
   for (const path of [...files, 'LICENSE', '.gitignore']) {
@@ -98,6 +99,17 @@ t.test('init in a clone prints how to install packages that no registry has', as
   t.match(readme, /npm install \.\/packages\/\*\.tgz\nnpx plugboard token create/);
   t.match(readme, /upgrade \| .* replace the tarballs in `packages`, `npm install \.\/packages\/\*\.tgz`, `npx plugboard check`/);
   t.match(readme, /go back \| .* restore the data, `packages`, `package\.json` and `package-lock\.json`/);
+});
+
+t.test('a scaffold brings its Node.js, and its tests fail under an older one', async (t) => {
+  const templates = join(import.meta.dirname, '../../../plugin-template');
+  for (const path of globSync('*/package.json', { cwd: templates })) {
+    const { scripts, devDependencies, allowScripts } = JSON.parse(readFileSync(join(templates, path), 'utf8'));
+    t.match(devDependencies, { node: '^24.0.0' }, path);
+    t.match(allowScripts, { node: true }, 'npm may install it');
+    // An older Node.js does not know the pattern, and finds no test by itself in TypeScript.
+    t.match(scripts.test, /node --test "test\/\*\*\/\*\.test\.ts"$/, path);
+  }
 });
 
 t.test('takes a tarball, and leaves what came from a registry to it', async (t) => {
