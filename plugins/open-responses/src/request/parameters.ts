@@ -34,7 +34,7 @@ const SERVED = new Set([
 ]);
 
 /** Fields that are sent with every model call, and their names there. */
-const SAMPLING: Readonly<Record<string, string>> = {
+export const SAMPLING: Readonly<Record<string, string>> = {
   max_output_tokens: 'max_completion_tokens',
   temperature: 'temperature',
   top_p: 'top_p',

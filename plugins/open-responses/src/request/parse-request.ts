@@ -8,12 +8,18 @@ import {
   RequestValidator,
   wrongType,
 } from '@plugboard/openai-protocol';
+import { SAMPLING } from './parameters.js';
 import type { ResponseRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
 
 const validator = new RequestValidator<ResponseRequest>(requestSchema);
 
-const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', 'prompt', ...Object.keys(requestSchema.properties)]);
+const KNOWN_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  ...Object.keys(requestSchema.properties),
+  ...Object.keys(SAMPLING),
+]);
 
 /**
  * Checks everything in a request that can be checked without knowing which agent answers.

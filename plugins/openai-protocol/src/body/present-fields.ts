@@ -10,7 +10,7 @@ const MAX_UNKNOWN_FIELDS = 128;
 
 /**
  * Returns the fields of a request body without nulls, which count as absent. Of unknown fields that
- * are objects or lists, only the names are kept: they have no effect (S-53).
+ * are objects or lists with content, only the names are kept: they have no effect (S-53).
  *
  * @param known the names that the route knows.
  * @throws ProtocolError 400 for more than 128 unknown fields.
@@ -23,8 +23,13 @@ export function presentFields(body: object, known: ReadonlySet<string>): Fields 
       code: 'too_many_fields',
     });
   }
-  const large = unknown.filter((name) => typeof present[name] === 'object');
+  const large = unknown.filter((name) => hasContent(present[name]));
   return large.length === 0 ? present : { ...present, ...Object.fromEntries(large.map((name) => [name, undefined])) };
+}
+
+function hasContent(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return typeof value === 'object' && value !== null;
 }
 
 function withoutNulls(body: object): Fields {
