@@ -99,6 +99,7 @@ export async function runLoop({
     transcript.add(events);
     await write(events);
     for await (const batch of deps.tools.run(approved, calling)) {
+      memory.addResults(batch);
       transcript.add(batch);
       await write(batch);
     }
