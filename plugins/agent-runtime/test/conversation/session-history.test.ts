@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import { Account, type SessionInfo, type StoredSession } from '@plugboard/kernel/contracts';
-import { testContext } from '@plugboard/testing';
+import { ManualClock, testContext } from '@plugboard/testing';
 import t from 'tap';
 import { SessionHistory } from '../../src/conversation/session-history.js';
 import definition from '../../src/index.js';
@@ -13,13 +13,14 @@ const jsonSize = (messages: readonly Message[]) =>
 
 /** The memory of a runtime, the budget behind it, and an account in it. */
 function startMemory(limit: string) {
-  const ctx = testContext(definition, { config: { limits: { memory: limit } }, entry: 'runtime' });
+  const clock = new ManualClock();
+  const ctx = testContext(definition, { config: { limits: { memory: limit } }, entry: 'runtime', clock });
   const dependencies = { memory: new TurnMemory(ctx), storeCall: storeCalls(ctx.clock) };
   const open = (tokenId: string) => {
     const account = new Account(ctx.budgets.memory, { project: 'default', scopes: [], tokenId });
     return { account, leave: account.hold() };
   };
-  return { budget: ctx.budgets.memory, dependencies, open };
+  return { budget: ctx.budgets.memory, dependencies, open, clock };
 }
 
 const { signal } = new AbortController();
@@ -55,14 +56,18 @@ t.test('S-51 a history is not loaded before there is memory for it', async (t) =
     return stored;
   };
   const store = storeWith({ load, info: async () => ({ bytes: stored.bytes }) as SessionInfo });
-  const { budget, dependencies, open } = startMemory('2mb');
+  const { budget, dependencies, open, clock } = startMemory('2mb');
   const a = new SessionHistory({ project: 'p', agent: 'a', key: 'a' }, store);
   const b = new SessionHistory({ project: 'p', agent: 'a', key: 'b' }, store);
   const [first, second] = [open('one'), open('one')];
   await a.current(first.account, dependencies, signal);
-  const waiting = b.current(second.account, dependencies, signal);
   const gone = b.current(open('one').account, dependencies, AbortSignal.abort(new Error('gone')));
   await t.rejects(gone, { message: 'gone' });
+  const late = b.current(open('one').account, dependencies, signal);
+  await new Promise(setImmediate);
+  clock.advance(60_000);
+  await t.rejects(late, { code: 'overloaded', message: /`limits\.memory`/, options: { retryAfter: 5 } });
+  const waiting = b.current(second.account, dependencies, signal);
   await new Promise(setImmediate);
   t.equal(loads, 1, 'the second waits');
   first.leave();
