@@ -1,7 +1,7 @@
 // What each attack of docs/reference/authentication.md (S-49 to S-62) costs a server, and what a
 // caller of another project gets meanwhile:
 //
-//   npm run build && node test/attacks/table.mjs [--root FOLDER] [--only S-49,S-50]
+//   npm run build && node test/attacks/table.mjs [--root FOLDER] [--only schema,item]
 //
 // FOLDER holds another version of the repository, built: this one by default. Each attack has a
 // server of its own with a heap of 256 MiB.
@@ -89,9 +89,12 @@ const user = (content) => [{ role: 'user', content }];
 const chunk = (delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
 const never = new Promise(() => {});
 
-/** Each prepares its attack, and returns what sends it and resolves when it is answered. `s` is a `Subject`. */
+/**
+ * Each prepares its attack, and returns what sends it and resolves when it is answered. `s` is a
+ * `Subject`.
+ */
 const ATTACKS = {
-  'S-49 a schema of 2 KB that expands': (s) => async () => {
+  'a schema of 2 KB that expands': (s) => async () => {
     const five = (to) => Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, to]));
     const levels = Array.from({ length: 10 }, (_, at) => [
       at,
@@ -105,22 +108,25 @@ const ATTACKS = {
       tools: [{ type: 'function', function: { name: 'f', parameters } }],
     });
   },
-  'S-50 an item of 1 MB named 400 times': async (s) => {
+  'an item of 1 MB named 400 times': async (s) => {
     s.queue.push({ text: 'x'.repeat(MIB) });
     const { output } = await s.setUp('/v1/responses', { model: 'assistant', input: 'Hi' });
     const input = [...Array(400).fill({ type: 'item_reference', id: output[0].id }), { role: 'user', content: 'And?' }];
     return () => Promise.all([1, 2, 3].map(() => s.post('/v1/responses', { model: 'assistant', input, store: false })));
   },
-  'S-51 ten turns of large conversations': async (s) => {
+  'ten turns of large conversations': async (s) => {
     const [id] = await s.conversation();
     const forks = [];
     for (let n = 0; n < 9; n++) forks.push((await s.setUp(`/v1/conversations/${id}/fork`, {})).id);
-    s.note = `${forks.filter(Boolean).length} forks`;
     s.otherwise = { text: ['A', never] };
-    return () =>
-      Promise.all([id, ...forks].map((conversation) => s.chat({ model: 'assistant', conversation, messages: user('Hi') })));
+    return async () => {
+      const turns = [id, ...forks].map((conversation) => s.chat({ model: 'assistant', conversation, messages: user('Hi') }));
+      await Promise.race([Promise.all(turns), wait(8_000)]);
+      const sizes = s.models.requests.map(({ body }) => (body.model === 'fast' ? JSON.stringify(body).length : 0));
+      s.note = `${size(Math.max(...sizes))} to the model at most`;
+    };
   },
-  'S-52 eight continuations of a large response': async (s) => {
+  'eight continuations of a large response': async (s) => {
     const [, previous_response_id] = await s.conversation();
     s.otherwise = { text: ['A', never] };
     return () =>
@@ -130,31 +136,31 @@ const ATTACKS = {
         ),
       );
   },
-  'S-53 thirty bodies of 195,000 empty objects': (s) => async () => {
+  'thirty bodies of 195,000 empty objects': (s) => async () => {
     s.otherwise = { text: ['A', never] };
     const body = `{"model":"assistant","messages":[{"role":"user","content":"Hi"}],"x":[${'{},'.repeat(194_000)}{}]}`;
     await Promise.all(Array.from({ length: 30 }, () => s.chat(body)));
   },
-  'S-54 ephemeral tokens with 190,000 agents': (s) => async () => {
+  'ephemeral tokens with 190,000 agents': (s) => async () => {
     const body = JSON.stringify({ agents: Array.from({ length: 190_000 }, (_, n) => `agent-with-a-long-name-${n}`) });
     for (let n = 0; n < 40; n++) await s.post('/v1/ephemeral_tokens', body);
   },
-  'S-55 160 KB of arguments in words': (s) => async () => {
+  '160 KB of arguments in words': (s) => async () => {
     const words = ['{"q":"', ...Array(40_000).fill('abc '), '"}'];
     const call = (piece, id) => chunk({ tool_calls: [{ index: 0, id, function: { name: 'own__find', arguments: piece } }] });
     const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n';
     s.queue.push({ raw: [call('', 'a'), ...words.map((word) => call(word)), end] });
     await s.chat({ model: 'caller', messages: user('Hi') });
   },
-  'S-56 an answer without end': (s) => async () => {
+  'an answer without end': (s) => async () => {
     s.otherwise = { raw: Array(8_000).fill(chunk({ content: 'word '.repeat(10_000) })) };
     await s.chat({ model: 'assistant', messages: user('Hi') });
   },
-  'S-57 a pattern that backtracks': (s) => async () => {
+  'a pattern that backtracks': (s) => async () => {
     s.queue.push({ toolCalls: [{ name: 'own__find', arguments: { slow: `${'a'.repeat(34)}!` } }] });
     await s.chat({ model: 'caller', messages: user('Hi') });
   },
-  'S-59 chunks of one byte, without a token': (s) => async () => {
+  'chunks of one byte, without a token': (s) => async () => {
     const pieces = '1\r\n \r\n'.repeat(10_000);
     const one = async () => {
       const socket = connect(s.port, '127.0.0.1');
@@ -170,11 +176,11 @@ const ATTACKS = {
     };
     while (!s.isOver) await Promise.all([one(), one(), one(), one()]);
   },
-  'S-60 60 MB of images of a tool': (s) => async () => {
+  '60 MB of images of a tool': (s) => async () => {
     s.queue.push({ toolCalls: [{ name: 'own__shoot', arguments: {} }] });
     await s.chat({ model: 'caller', messages: user('Look'), session_id: 's' });
   },
-  'S-61 a compaction beyond the token limit': (s) => async () => {
+  'a compaction beyond the token limit': (s) => async () => {
     const input = Array.from({ length: 1_000 }, (_, n) => ({
       role: n % 2 ? 'assistant' : 'user',
       content: 'word '.repeat(1_000),
@@ -182,7 +188,7 @@ const ATTACKS = {
     await s.post('/v1/responses/compact', { model: 'limited', input });
     s.note = `${size(JSON.stringify(s.models.requests.findLast(({ body }) => body.model === 'fast')?.body ?? '').length)} sent to the model`;
   },
-  'S-62 twenty escaped texts of 5 MB': (s) => async () => {
+  'twenty escaped texts of 5 MB': (s) => async () => {
     const body = `{"model":"assistant","messages":[{"role":"user","content":"${'\\u0041\\n'.repeat(625_000)}"}]}`;
     await Promise.all(Array.from({ length: 20 }, () => s.chat(body)));
   },
@@ -378,7 +384,7 @@ function seconds(ms) {
 console.log('| attack | sent | resident | longest stall | others: served | slowest | refused | answers |');
 console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');
 for (const [name, attack] of Object.entries(ATTACKS)) {
-  if (values.only && !values.only.split(',').some((one) => name.startsWith(one))) continue;
+  if (values.only && !values.only.split(',').some((one) => name.includes(one))) continue;
   console.log(`| ${(await measure(name, attack)).join(' | ')} |`);
 }
 process.exit();
