@@ -86,6 +86,7 @@ await row(
   sessionRow,
 );
 await row('8', 'session turn at 10,000 messages, CPU', '≤ 1.1 × at 10 messages', longSessionRow);
+await row('9', 'streamed turn of 100 tokens through model-ai-sdk, CPU per token', 'stated beside model-openai', nativeRow);
 await row('11', 'start to listening', '≤ 2.5 × `node -e 0`; ≤ 75 MiB resident', startRow);
 
 await row('12', 'step of a coding agent: 150 KB, 60 tools, streamed, CPU', 'none yet', stepRow);
@@ -205,6 +206,17 @@ async function toolRow() {
     { server: name, what: 'µs', digits: 1, ...summary(cost.get(`${name} tool`)) },
     { server: name, what: '× a plain turn', ...ratio(cost.get(`${name} tool`), cost.get(`${name} plain`)) },
   ]);
+}
+
+/** The same model server through model-openai and through a provider package of the AI SDK. */
+async function nativeRow() {
+  const [own] = plugboards;
+  const sessions = join(folder, 'native.db');
+  const native = await startPlugboard('ai-sdk', { checkout: HERE, modelPort: model.port, sessions, config: 'native.yaml' });
+  const servers = [raw, own, native];
+  const figures = await cpuRow(kinds.burst, { requests: count(400), units: TOKENS, unit: 'µs', servers });
+  native.stop();
+  return figures;
 }
 
 async function sessionRow() {
