@@ -5,10 +5,10 @@ import { isLoopback } from './gate/loopback.js';
 import { normalOrigin } from './gate/origin.js';
 
 /** Checks what the schema cannot express. */
-export function checkConfig({ host, hosts, origins }: HttpConfig, check: CheckContext): readonly ConfigProblem[] {
+export function checkConfig({ listen, host, hosts, origins }: HttpConfig, check: CheckContext): readonly ConfigProblem[] {
   const open = check.entries('auth').length === 0;
   const problems: ConfigProblem[] = [];
-  if (open && !isLoopback(host) && check.literal('auth') !== 'open')
+  if (listen && open && !isLoopback(host) && check.literal('auth') !== 'open')
     problems.push({ path: ['host'], message: openToOthers(host) });
   for (const [at, name] of hosts.entries()) {
     if (!parseHost(name)?.name) problems.push({ path: ['hosts', at], message: invalidHost(name) });

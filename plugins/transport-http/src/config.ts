@@ -3,6 +3,12 @@ import type { Infer, JsonSchema } from '@plugboard/kernel';
 export const configSchema = {
   type: 'object',
   properties: {
+    listen: {
+      type: 'boolean',
+      description:
+        'Whether to listen on a port. With `false`, the program that embeds the server passes requests to the handler of `HttpHandlers`, and `host`, `port`, `headersTimeout` and `keepAlive` have no effect.',
+      default: true,
+    },
     host: {
       type: 'string',
       minLength: 1,

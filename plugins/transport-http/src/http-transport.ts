@@ -20,6 +20,7 @@ import { Revocation } from './gate/revocation.js';
 import { HeapGuard } from './limits/heap-guard.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
+import { EmbeddedHandler } from './server/embedded-handler.js';
 import { listenError } from './server/listen-error.js';
 import { createNodeServer, setTimeouts } from './server/node-server.js';
 
@@ -33,7 +34,9 @@ const ABORT_GRACE = 4_000;
  * 2. While it stops, it refuses new work with 503 but keeps listening until the last reply has
  *    ended.
  * 3. `reconfigure` replaces everything behind the listening socket. Connections stay open.
- * 4. After `drain`, or less if the host gives it less time, it aborts the requests that still run.
+ * 4. With `listen: false` there is no socket: another server passes requests to `handler`, and goes
+ *    on listening when this one has stopped.
+ * 5. After `drain`, or less if the host gives it less time, it aborts the requests that still run.
  *    Four seconds later it closes their connections.
  */
 export class HttpTransport implements Transport, Lifecycle {
@@ -47,8 +50,12 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #exchanges: Exchanges;
   readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
+  /** For the program that embeds the server, if it does not listen. */
+  readonly handler: EmbeddedHandler;
   readonly #heapGuard: HeapGuard;
   #open = false;
+  #isRunning = false;
+  /** Undefined if it does not listen. */
   #server: Server | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -60,6 +67,7 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(Exchanges) exchanges: Exchanges,
     @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
+    @inject(EmbeddedHandler) handler: EmbeddedHandler,
     @inject(HeapGuard) heapGuard: HeapGuard,
   ) {
     this.#config = config;
@@ -72,6 +80,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#exchanges = exchanges;
     this.#connections = connections;
     this.#clientErrors = clientErrors;
+    this.handler = handler;
     this.#heapGuard = heapGuard;
   }
 
@@ -88,10 +97,20 @@ export class HttpTransport implements Transport, Lifecycle {
    * `auth` provides authentication.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { host, port } = this.#config;
     this.#open = this.#authentication.open;
     if (this.#open) assertMeantToBeOpen(authEntries(this.#host));
     this.#application.start();
+    if (this.#config.listen) this.#server = await this.#listen(signal);
+    this.handler.open();
+    this.#isRunning = true;
+    this.#heapGuard.start();
+    this.#revocation.start();
+    if (this.#server) this.#log.info({ address: this.address() }, 'listening');
+    if (this.#open) this.#reportOpen();
+  }
+
+  async #listen(signal: AbortSignal): Promise<Server> {
+    const { host, port } = this.#config;
     const server = createNodeServer(this.#config, this.#application, this.#connections, this.#clientErrors);
     try {
       await once(server.listen({ host, port }), 'listening');
@@ -103,11 +122,7 @@ export class HttpTransport implements Transport, Lifecycle {
       throw signal.reason;
     }
     server.on('error', (error) => this.#log.error({ err: error }, 'the server failed to accept a connection'));
-    this.#server = server;
-    this.#heapGuard.start();
-    this.#revocation.start();
-    this.#log.info({ address: this.address() }, 'listening');
-    if (this.#open) this.#reportOpen();
+    return server;
   }
 
   /**
@@ -142,11 +157,11 @@ export class HttpTransport implements Transport, Lifecycle {
   }
 
   async #stop(signal: AbortSignal, drain: number): Promise<void> {
+    if (!this.#isRunning) return;
     const server = this.#server;
-    if (!server) return;
     const exchanges = this.#exchanges;
-    exchanges.drain(() => server.closeIdleConnections());
-    server.closeIdleConnections();
+    exchanges.drain(() => server?.closeIdleConnections());
+    server?.closeIdleConnections();
     await exchanges.idle(drain, signal);
     const aborted = exchanges.size;
     if (aborted > 0) {
@@ -154,13 +169,17 @@ export class HttpTransport implements Transport, Lifecycle {
       await exchanges.idle(ABORT_GRACE, signal);
       exchanges.destroy('draining');
     }
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
+    this.handler.close();
+    if (server) {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    }
     this.#heapGuard.stop();
     this.#revocation.stop();
     this.#server = undefined;
+    this.#isRunning = false;
     this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
     if (aborted > 0) {
       const replies = aborted === 1 ? '1 reply was' : `${aborted} replies were`;

@@ -17,12 +17,15 @@ import { RequestLimits } from './gate/request-limits.js';
 import { Revocation } from './gate/revocation.js';
 import { HttpTransport } from './http-transport.js';
 import { HeapGuard } from './limits/heap-guard.js';
+import { HttpHandlers } from './routing/handler.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
+import { EmbeddedHandler } from './server/embedded-handler.js';
 
 export { parseJsonObject } from './body/request-bodies.js';
 export type { ErrorFormatter, ErrorReply } from './errors/error-format.js';
 export * from './errors/http-error.js';
+export * from './routing/handler.js';
 export * from './routing/middleware.js';
 export * from './routing/routes.js';
 export * from './routing/upgrades.js';
@@ -32,7 +35,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Serves HTTP: the server on which other transports register their routes',
   configSchema,
-  fixedOptions: ['host', 'port'],
+  fixedOptions: ['listen', 'host', 'port'],
   credentials: {
     // Not the name of the entry `auth.bearer`.
     patterns: [/(?<!auth\.)[Bb]earer\s+[^\s"\\]+/],
@@ -47,6 +50,7 @@ export default definePlugin({
       ClientErrorHandler,
       Connections,
       Cors,
+      EmbeddedHandler,
       ErrorBodies,
       Exchanges,
       Gate,
@@ -59,6 +63,7 @@ export default definePlugin({
       Revocation,
     ]);
     ctx.contribute(Transports, transport);
+    if (!ctx.config.listen) ctx.contribute(HttpHandlers, transport.handler);
     return transport;
   },
 });

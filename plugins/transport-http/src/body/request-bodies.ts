@@ -82,6 +82,7 @@ export class RequestBodies {
   async read(exchange: Exchange, kind: 'json' | 'bytes'): Promise<RequestBody> {
     const { ctx } = exchange;
     const { headers } = ctx.req;
+    if (ctx.req.readableDidRead) throw new Error(BODY_WAS_READ);
     if (kind === 'json') checkType(headers['content-type']);
     else if (!ctx.is('*/*')) throw missingContentType();
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupportedEncoding();
@@ -124,6 +125,9 @@ export class RequestBodies {
     }
   }
 }
+
+const BODY_WAS_READ =
+  'the body of a request was read before its route could: mount the handler of HttpHandlers before body parsers, and read no body in middleware';
 
 /** The body of a request while it arrives. It fails when there is no memory for more of it. */
 class CountedBody extends Transform {

@@ -43,6 +43,13 @@ export function draining(): HttpError {
   });
 }
 
+export function notRunning(): HttpError {
+  return new HttpError(503, 'The server is starting. Try again in a few seconds.', {
+    code: 'overloaded',
+    headers: { 'retry-after': '1' },
+  });
+}
+
 export function missingHost(): HttpError {
   return new HttpError(400, 'The request has no Host header, which HTTP/1.1 requires.');
 }

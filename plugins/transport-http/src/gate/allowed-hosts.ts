@@ -17,9 +17,9 @@ export class AllowedHosts {
     this.configure(config);
   }
 
-  configure({ host, hosts }: HttpConfig): void {
+  configure({ listen, host, hosts }: HttpConfig): void {
     this.#named = new Set(hosts.flatMap((text) => keyOf(parseHost(text)) ?? []));
-    this.#checks = isLoopback(host) || hosts.length > 0;
+    this.#checks = !listen || isLoopback(host) || hosts.length > 0;
   }
 
   /**
