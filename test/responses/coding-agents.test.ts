@@ -147,6 +147,7 @@ t.test('CL-2 CL-4 CL-5 what has no effect is named, once per request', async (t)
   t.equal(status, 200);
   const named = [
     'client_metadata',
+    'prompt_cache_options',
     'include',
     'service_tier',
     'reasoning.context',
@@ -155,7 +156,7 @@ t.test('CL-2 CL-4 CL-5 what has no effect is named, once per request', async (t)
     'input.1.program',
   ];
   t.same(headers.get('x-ignored-params')?.split(', '), named);
-  t.match(app.asked, { prompt_cache_key: 'k', prompt_cache_options: { ttl: '1h' }, reasoning_effort: 'low', verbosity: 'low' });
+  t.match(app.asked, { prompt_cache_key: 'k', reasoning_effort: 'low', verbosity: 'low' });
 
   const live = await LiveSocket.open(t, app, { path: '/v1/responses?events=svc' });
   live.create({ model: 'assistant', ...fields });
@@ -185,3 +186,64 @@ t.test('bad input is refused where it is, or left out by name', async (t) => {
   const call = { type: 'custom_tool_call', call_id: 'a', name: 'apply_patch', input: 'x' };
   t.match(await errorOf({ input: [user('x'), call] }), { error: { type: 'invalid_request_error', param: 'input[1]' } });
 });
+
+for (const [surface, create] of Object.entries(SURFACES)) {
+  t.test(`CL-4 ${surface}: a compaction_trigger is answered with a summary that a later request may send`, async (t) => {
+    app.models.enqueue({ text: ['They ', 'met.'] }, { text: ['Yes.'] });
+    const tools = [f('read')];
+    const { status, output } = await create(t, { input: [user('Hello'), { type: 'compaction_trigger' }], tools });
+    t.equal(status, 'completed');
+    t.match(output, [{ type: 'compaction', encrypted_content: /./ }]);
+    t.notMatch(JSON.stringify(output), 'They met');
+    t.equal(app.asked.tools, undefined, 'a summary needs no tools');
+    await create(t, { input: [...output, user('And then?')], tools });
+    t.match(app.asked.messages.at(-1)?.content, /They met\.[\s\S]*And then\?$/);
+  });
+}
+
+t.test('CL-4 a summary on a socket is what the next request continues; a session makes its own', async (t) => {
+  const live = await LiveSocket.open(t, app);
+  const first = await live.ask({ model: 'assistant', store: false, input: 'Hello' });
+  app.models.enqueue({ text: 'They met.' });
+  const trigger = { input: [{ type: 'compaction_trigger' }], store: false, model: 'assistant' };
+  const { id } = await live.ask({ ...trigger, previous_response_id: first.id });
+  await live.ask({ model: 'assistant', store: false, previous_response_id: id, input: 'And then?' });
+  t.equal(app.asked.messages.length, 1);
+  t.match(app.asked.messages[0]?.content, /They met\.[\s\S]*And then\?$/);
+  t.match(await live.refuse({ ...trigger, conversation: 'c' }), { error: { param: 'input[0].type', message: /history/ } });
+  app.models.enqueue({ text: ' ' });
+  const key = { 'idempotency-key': 'compaction' };
+  const input = [user('Hello'), { type: 'compaction_trigger' }];
+  t.match(await respond(app, { input }, key), { status: 502, body: { error: { message: /empty summary/ } } });
+  app.models.enqueue({ text: 'They met.' });
+  const { status, text } = await respond(app, { input }, key);
+  t.equal(status, 200);
+  t.notMatch(text, 'They met');
+});
+
+/** The error of a response that failed, to a client of this name. */
+async function errorOf(t: Tap, agent: string, isSocket: boolean): Promise<unknown> {
+  const headers = { 'user-agent': agent };
+  const body = { model: 'assistant', input: 'Hi', store: false };
+  if (!isSocket) return terminal(eventsIn((await respond(app, { ...body, stream: true }, headers)).text)).response?.error;
+  const live = await LiveSocket.open(t, app, { headers });
+  return (await live.ask(body)).error;
+}
+
+for (const isSocket of [false, true]) {
+  t.test(`CL-8 ${isSocket ? 'WebSocket' : 'HTTP'}: a failure says whether a repeated request may succeed`, async (t) => {
+    const codex = 'codex_exec/0.169.0 (Debian 12.0.0; x86_64)';
+    const other = 'openai/7';
+    app.models.enqueue({ status: 429, retryAfter: 30 });
+    t.match(await errorOf(t, codex, isSocket), { code: 'rate_limit_exceeded', message: /Please try again in 30s\.$/ });
+    app.models.enqueue({ status: 503, retryAfter: 20 });
+    t.match(await errorOf(t, codex, isSocket), { code: 'slow_down', message: /Please try again in 20s\.$/ });
+    const broken = { text: ['Half'], cut: { afterEvents: 2 } };
+    app.models.enqueue(broken, broken);
+    t.match(await errorOf(t, codex, isSocket), { code: 'invalid_prompt', message: /The model connection failed/ });
+    t.match(await errorOf(t, other, isSocket), { code: 'model_failed', message: /The model connection failed/ });
+    const long = { status: 400, body: { error: { message: 'too long', code: 'context_length_exceeded' } } };
+    app.models.enqueue(long);
+    t.match(await errorOf(t, codex, isSocket), { code: 'context_length_exceeded' });
+  });
+}

@@ -45,6 +45,6 @@ export { parseCompaction, parseRequest, unsupported } from './request/parse-requ
 export * from './request/request.js';
 export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';
 export { responseNotFound } from './service/response-errors.js';
-export type { CallerConnection, PlannedResponse, ResponseCaller } from './service/response-plan.js';
+export { type CallerConnection, isCodex, type PlannedResponse, type ResponseCaller } from './service/response-plan.js';
 export { ResponseService, ResponseServices, type ResumedResponse } from './service/response-service.js';
 export { isResponseId } from './service/stored-responses.js';

@@ -445,3 +445,11 @@ t.test('a client call that the model did not complete is incomplete', async (t) 
   ]);
   t.notOk(types.includes('response.function_call_arguments.done'));
 });
+
+t.test('CL-8 to Codex, a failure after tools ran is final, whatever it was', async (t) => {
+  const failure = { code: 'rate_limited', message: 'Too fast.', toolsRan: false, retryAfter: 1.2 } as const;
+  const of = (more: Partial<Failure>) => outcomeOfFailure({ ...failure, ...more }, undefined, true).error;
+  t.same(of({}), { code: 'rate_limit_exceeded', message: 'Too fast. Please try again in 2s.' });
+  t.same(of({ toolsRan: true }), { code: 'invalid_prompt', message: 'Too fast.' });
+  t.same(of({ code: 'crashed' }), { code: 'invalid_prompt', message: 'Too fast.' });
+});

@@ -1,6 +1,7 @@
 import type { Extensions } from '@plugboard/kernel';
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import {
+  isCodex,
   type LiveResponse,
   type PlannedResponse,
   parseRequest,
@@ -92,6 +93,7 @@ export class CreateResponse implements HttpRoute {
       incremental: streams,
       resumable: streams,
       extensions: false,
+      isCodex: isCodex(request.headers),
       account: request.account,
       inputLimit: { bytes: request.bodyLimit, setting: 'bodyLimit' },
     });

@@ -37,9 +37,12 @@ const ERROR_CODES: Partial<Record<FailureCode, string>> = {
   content_filter: 'content_policy_violation',
 };
 
-/** @param usage of the model calls before the failure, if known. */
-export function outcomeOfFailure({ code, message }: Failure, usage: Usage | undefined): Outcome {
-  switch (code) {
+/**
+ * @param usage of the model calls before the failure, if known.
+ * @param isCodex whether the client is Codex CLI.
+ */
+export function outcomeOfFailure(failure: Failure, usage: Usage | undefined, isCodex = false): Outcome {
+  switch (failure.code) {
     case 'turn_cancelled':
       return { status: 'incomplete', reason: 'cancelled', usage };
     case 'turn_interrupted':
@@ -48,6 +51,28 @@ export function outcomeOfFailure({ code, message }: Failure, usage: Usage | unde
     case 'draining':
       return { status: 'incomplete', reason: 'shutdown', usage };
     default:
-      return { status: 'failed', error: { code: ERROR_CODES[code] ?? code, message }, usage };
+      return { status: 'failed', error: errorOf(failure, isCodex), usage };
   }
+}
+
+function errorOf(failure: Failure, isCodex: boolean): NonNullable<Outcome['error']> {
+  const { code, message, retryAfter } = failure;
+  const shown = isCodex ? codexCode(failure) : (ERROR_CODES[code] ?? code);
+  if (!passes(failure) || retryAfter === undefined) return { code: shown, message };
+  return { code: shown, message: `${message} Please try again in ${Math.max(1, Math.ceil(retryAfter))}s.` };
+}
+
+/** Whether the same request may succeed later, and would not run tools again. */
+function passes({ code, retryAfter, toolsRan }: Failure): boolean {
+  const isModelBusy = code === 'model_failed' && retryAfter !== undefined;
+  return (isModelBusy || code === 'rate_limited' || code === 'overloaded') && !toolsRan;
+}
+
+/**
+ * The code for Codex CLI (CL-8). It waits and repeats the request after the first two, ends the
+ * turn after the others, and repeats the request at once after a code that it does not know.
+ */
+function codexCode(failure: Failure): string {
+  if (passes(failure)) return failure.code === 'rate_limited' ? 'rate_limit_exceeded' : 'slow_down';
+  return failure.code === 'context_length_exceeded' ? failure.code : 'invalid_prompt';
 }

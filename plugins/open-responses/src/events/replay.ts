@@ -47,6 +47,8 @@ function openItem(item: Fields): Fields {
       return item;
     case 'mcp_call':
       return { ...item, status: 'in_progress', arguments: '', output: null, error: null };
+    case 'compaction':
+      return item;
     case 'custom_tool_call':
       return { ...item, status: 'in_progress', input: '' };
     default:
@@ -71,6 +73,8 @@ function contentEvents(item: Fields, at: Fields): readonly ReplayedEvent[] {
         ['response.mcp_call_arguments.done', { ...at, arguments: text }],
         [`response.mcp_call.${item.status === 'completed' ? 'completed' : 'failed'}`, at],
       ];
+    case 'compaction':
+      return [];
     case 'custom_tool_call':
       return inputEvents(item, at);
     default:

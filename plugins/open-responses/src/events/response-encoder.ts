@@ -10,6 +10,7 @@ import {
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import type { CallForm } from '../tools/call-form.js';
 import { ApprovalRequestItem } from './approval-request-item.js';
+import { CompactionItem } from './compaction-item.js';
 import { CustomCallItem } from './custom-call-item.js';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
@@ -29,6 +30,8 @@ export interface EncoderOptions {
   readonly extensions: boolean;
   /** How calls of the caller's tools are shown, by the names of the tools at the model. */
   readonly forms?: ReadonlyMap<string, CallForm> | undefined;
+  /** Whether its one text is a sealed summary. */
+  readonly isCompaction?: boolean | undefined;
   /** The `stream_id` of the request. */
   readonly streamId?: string | undefined;
   /** Collects the fields of the access log. */
@@ -220,7 +223,15 @@ export class ResponseEncoder {
   }
 
   #say(text: string, out: string[]): void {
-    this.#add(MESSAGE, 'msg', text, out);
+    if (this.#options.isCompaction) this.#summary(text, out);
+    else this.#add(MESSAGE, 'msg', text, out);
+  }
+
+  #summary(content: string, out: string[]): void {
+    const index = this.#items.length;
+    const item = new CompactionItem(this.#itemId('cmp', index), index, content);
+    this.#items.push(item);
+    item.write(this.#numbers, out);
   }
 
   #add(form: TextForm, prefix: string, text: string, out: string[]): void {

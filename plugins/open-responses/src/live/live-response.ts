@@ -30,6 +30,8 @@ interface LiveResponseOptions {
   readonly session: LiveSession | undefined;
   /** The items of the request. */
   readonly input: readonly InputItem[];
+  /** Whether the client is Codex CLI, which knows few error codes. */
+  readonly isCodex: boolean;
   /** What the request has and has no effect. */
   readonly ignored: readonly string[];
   /** Runs the turn. Called once. */
@@ -253,7 +255,7 @@ export class LiveResponse {
   }
 
   #fail(failure: Failure): ResponseEnd {
-    return this.#close(outcomeOfFailure(failure, this.#encoder.usage), failure);
+    return this.#close(outcomeOfFailure(failure, this.#encoder.usage, this.#options.isCodex), failure);
   }
 
   /** Ends the items that are still open, and renders the response. */

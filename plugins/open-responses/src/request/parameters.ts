@@ -41,8 +41,6 @@ export const SAMPLING: Readonly<Record<string, string>> = {
   frequency_penalty: 'frequency_penalty',
   presence_penalty: 'presence_penalty',
   prompt_cache_key: 'prompt_cache_key',
-  prompt_cache_options: 'prompt_cache_options',
-  prompt_cache_retention: 'prompt_cache_retention',
 };
 
 /** The protocol's defaults: a field with the default value is not reported as ignored. */

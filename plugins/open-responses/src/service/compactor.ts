@@ -4,6 +4,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { resolveAgent } from '@plugboard/openai-protocol';
 import { usageJson } from '../events/response-object.js';
 import type { ResponseRequest } from '../request/request.js';
+import { SummaryText } from './compaction.js';
 import { previousNotCommitted, previousNotFound } from './response-errors.js';
 import type { InputCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
@@ -18,9 +19,6 @@ export interface CompactedConversation {
   readonly output: readonly object[];
   readonly usage: object;
 }
-
-/** Characters of a summary: many times what it is asked to have. */
-const MAX_SUMMARY = 64 * 1024;
 
 /** The caller of a summary. */
 export type SummaryCaller = Pick<TurnRequest, 'requestId' | 'transport' | 'signal'> & InputCaller;
@@ -95,20 +93,15 @@ export class Compactor {
       incremental: false,
       metadata: {},
     });
-    let text = '';
+    const summary = new SummaryText();
     for await (const batch of events) {
       for (const event of batch) {
-        if (event.type === 'text' && !event.isRefusal) text += event.text;
-        if (text.length > MAX_SUMMARY) {
-          throw new TurnError('model_failed', 'The summary of the model connection is too long.');
-        }
+        summary.add(event);
         if (event.type === 'failed') {
           const { code, message, retryAfter } = event.failure;
           throw new TurnError(code, message, { retryAfter });
         }
-        if (event.type !== 'finished') continue;
-        if (text.trim() === '') throw new TurnError('model_failed', 'The model connection returned an empty summary.');
-        return { text: text.trim(), usage: event.usage };
+        if (event.type === 'finished') return { text: summary.finish(), usage: event.usage };
       }
     }
     throw new TurnError('crashed', 'The summary was not finished.');

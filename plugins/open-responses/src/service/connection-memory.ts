@@ -16,6 +16,8 @@ interface RememberedResponse {
   readonly session?: string | undefined;
   /** The whole conversation, for a response that is in no session; undefined for one that is. */
   readonly messages: readonly Message[] | undefined;
+  /** What was said before these messages, if the response is a summary of it. */
+  readonly summary?: string | undefined;
 }
 
 /**
@@ -41,7 +43,8 @@ export class ConnectionMemory {
   put(stream: string, response: RememberedResponse): void {
     if (this.#closed) return;
     this.#forget(stream);
-    const bytes = response.messages ? Buffer.byteLength(JSON.stringify(response.messages)) : 0;
+    const { messages, summary = '' } = response;
+    const bytes = (messages ? Buffer.byteLength(JSON.stringify(messages)) : 0) + Buffer.byteLength(summary);
     if (bytes <= MAX_BYTES) {
       this.#streams.set(stream, { response, bytes });
       this.#bytes += bytes;

@@ -5,6 +5,7 @@ import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
 import type { CallForm } from '../tools/call-form.js';
+import type { Compaction } from './compaction.js';
 import type { ConnectionMemory } from './connection-memory.js';
 import type { LocatedResponse } from './stored-responses.js';
 
@@ -37,7 +38,19 @@ export interface ResponseCaller extends InputCaller {
   readonly resumable: boolean;
   /** Whether the caller receives `svc:` events. */
   readonly extensions: boolean;
+  /** Whether the client is Codex CLI: see `isCodex`. */
+  readonly isCodex?: boolean;
   readonly connection?: CallerConnection | undefined;
+}
+
+/**
+ * Whether the client is Codex CLI, which repeats a request whose response failed with a code that
+ * it does not know (CL-8).
+ *
+ * @param headers of the request, or of the upgrade.
+ */
+export function isCodex(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean {
+  return /^codex/i.test(String(headers['user-agent'] ?? ''));
 }
 
 /** The connection that a response is created on. */
@@ -95,5 +108,7 @@ export interface Plan {
   readonly stream: string;
   readonly ignored: readonly string[];
   readonly forms: ReadonlyMap<string, CallForm>;
+  /** Present if the response is a summary of the conversation. */
+  readonly compaction: Compaction | undefined;
   readonly errorOf: (failure: Failure) => ProtocolError;
 }

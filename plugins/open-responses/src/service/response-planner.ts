@@ -7,9 +7,22 @@ import {
   type PluginContext,
   type Principal,
 } from '@plugboard/kernel';
-import { type AgentRuntime, CONVERSATION_PREFIX, conversationId, type Failure, type Target } from '@plugboard/kernel/contracts';
+import {
+  type AgentRuntime,
+  CONVERSATION_PREFIX,
+  conversationId,
+  type Failure,
+  type Target,
+  withSummary,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { conversationSessionKey, parseSessionKey, resolveAgent, turnFailureError } from '@plugboard/openai-protocol';
+import {
+  conversationSessionKey,
+  invalidValue,
+  parseSessionKey,
+  resolveAgent,
+  turnFailureError,
+} from '@plugboard/openai-protocol';
 import { type InputMessages, messagesOf, nameItems, type ReadItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
 import { type ClientTools, clientToolsOf } from '../request/client-tools.js';
@@ -18,12 +31,14 @@ import { echoOf } from '../request/echo.js';
 import { listedItems } from '../request/input-items.js';
 import { parametersOf } from '../request/parameters.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
+import { Compaction } from './compaction.js';
 import { continueHistory } from './continue-history.js';
 import { resolveReferences } from './resolve-references.js';
 import { previousNotCommitted, previousNotFound } from './response-errors.js';
 import type { Base, InputCaller, Plan, ResponseCaller } from './response-plan.js';
 import { StoredResponses } from './stored-responses.js';
 import { SummaryTokens } from './summary-tokens.js';
+import { visibleMessages } from './visible-messages.js';
 
 /** The reference's own limit for messages. */
 const MAX_ITEMS = 2048;
@@ -60,10 +75,17 @@ export class ResponsePlanner {
     const clientTools = clientToolsOf(request, items, target);
     const { params, ignored } = parametersOf(request, target, clientTools);
     const input = await this.#messagesOf(items, target, principal);
-    const stored = request.store !== false && request.generate !== false;
-    const { base, previous } = await this.#baseOf(request, stored, target, caller);
+    const compaction = this.#compactionOf(items, principal);
+    const stored = request.store !== false && request.generate !== false && !compaction;
+    const { base, previous, summary } = await this.#baseOf(
+      request,
+      { stored, compacts: compaction !== undefined },
+      target,
+      caller,
+    );
     const isNamed = base.kind === 'session';
-    const { system, conversation } = split(input, request.instructions);
+    if (compaction && isNamed) throw compactsItself(items.length - 1);
+    const { system, conversation } = split(summarizedBefore(input, summary), request.instructions);
     const history = 'history' in base ? base.history : undefined;
     const added = history ? continueHistory(history, conversation) : conversation;
     // A session begins with the history; without one, the runtime is given it apart.
@@ -71,6 +93,7 @@ export class ResponsePlanner {
     const messages = [...system, ...seed, ...added.messages];
     const origins = [...Array<number>(system.length + seed.length).fill(0), ...added.origins];
     const user = parseSessionKey(request.user, 'user');
+    const summarized = compaction && { messages: [...(history ?? []), ...input.messages], summarize: true };
     const id = this.newId();
     return {
       request,
@@ -82,6 +105,7 @@ export class ResponsePlanner {
       stream: request.stream_id ?? '',
       ignored: [...ignored, ...clientTools.ignored, ...input.ignored],
       forms: clientTools.forms,
+      compaction,
       head: {
         id,
         createdAt: this.now(),
@@ -98,10 +122,11 @@ export class ResponsePlanner {
         isCounted: true, // by its transport, which is HTTP's
         account: caller.account,
         messages,
-        ...(base.kind === 'stateless' && { history: base.history }),
+        ...(base.kind === 'stateless' && !compaction && { history: base.history }),
         approvals: input.approvals,
-        clientTools: clientTools.declarations,
-        params,
+        clientTools: compaction ? [] : clientTools.declarations,
+        params: compaction ? {} : params,
+        ...summarized,
         maxToolCalls: request.max_tool_calls,
         wholeHistory: request.truncation === 'disabled',
         incremental: caller.incremental,
@@ -113,6 +138,12 @@ export class ResponsePlanner {
       showsReasoning: request.reasoning?.summary != null && target.toolVisibility === 'full',
       errorOf: (failure) => turnFailureError(inTermsOfRequest(failure, { messages, origins }, clientTools), isNamed, 'input'),
     };
+  }
+
+  /** A request whose last item is a `compaction_trigger` asks for a summary (CL-4). */
+  #compactionOf(items: readonly InputItem[], { project }: Principal): Compaction | undefined {
+    if (items.at(-1)?.type !== 'compaction_trigger') return undefined;
+    return new Compaction((summary) => this.#summaries.seal(summary, project));
   }
 
   /** An id for a new response. */
@@ -150,10 +181,10 @@ export class ResponsePlanner {
   /** Finds what a request continues, and the id of the previous response if it continues one. */
   async #baseOf(
     request: ResponseRequest,
-    stored: boolean,
+    { stored, compacts }: { readonly stored: boolean; readonly compacts: boolean },
     target: Target,
     { principal, account, connection }: ResponseCaller,
-  ): Promise<{ readonly base: Base; readonly previous?: string }> {
+  ): Promise<{ readonly base: Base; readonly previous?: string; readonly summary?: string | undefined }> {
     const fresh = (history: readonly Message[]): Base => ({ kind: stored ? 'chain' : 'stateless', history });
     const key = await this.#sessionKeyOf(request, target, principal);
     if (key !== undefined) return { base: request.generate === false ? fresh([]) : { kind: 'session', key } };
@@ -166,12 +197,18 @@ export class ResponsePlanner {
     if (remembered?.session !== undefined && request.previous_response_id === undefined) {
       return { base: { kind: 'session', key: remembered.session }, previous };
     }
-    if (remembered?.messages) return { base: fresh(remembered.messages), previous };
+    // A summary shows no more than its caller may see.
+    const view = { toolVisibility: compacts ? target.toolVisibility : 'full', toolOf: () => undefined } as const;
+    if (remembered?.messages)
+      return { base: fresh(visibleMessages(remembered.messages, view)), previous, summary: remembered.summary };
     const found = await this.#stored.locate(previous, principal, account);
     if (!found || found.agent !== target.name) throw previousNotFound(previous);
     if (found.turn === 0) throw previousNotCommitted(previous);
     if (stored) return { base: { kind: 'stored', previous: found }, previous };
-    return { base: { kind: 'stateless', history: await this.#stored.history(found, principal, account) }, previous };
+    const history = compacts
+      ? this.#stored.visibleHistory(found, principal, account)
+      : this.#stored.history(found, principal, account);
+    return { base: { kind: 'stateless', history: await history }, previous };
   }
 
   /** The key of the session that the request names; undefined if it names none. */
@@ -210,4 +247,17 @@ function inTermsOfRequest(failure: Failure, input: InputMessages, { params }: Cl
   const [, tool] = /^tools\[(\d+)\]/.exec(failure.param ?? '') ?? [];
   if (tool !== undefined) return { ...failure, param: `${params[Number(tool)] ?? 'tools'}.name` };
   return { ...failure, ...nameItems(input, 'input', { message: failure.message, param: failure.param }) };
+}
+
+/** What a request says after a summary. */
+function summarizedBefore(input: InputMessages, summary: string | undefined): InputMessages {
+  if (summary === undefined) return input;
+  const messages = withSummary(summary, input.messages);
+  return { messages, origins: messages.length > input.messages.length ? [0, ...input.origins] : input.origins };
+}
+
+/** @param index of the item that asks for a summary. */
+function compactsItself(index: number) {
+  const why = "a conversation that the server keeps is summarized by the agent's own `history`; omit 'conversation'";
+  return invalidValue(`input[${index}].type`, why);
 }

@@ -45,6 +45,8 @@ export class ResponseRunner {
       idempotency?.claim.release();
       throw error;
     }
+    // A record of the turn would have the summary as it was before it was sealed.
+    if (plan.compaction) idempotency?.claim.release();
     const transcript = caller.connection && !stored ? new Transcript() : undefined;
     const logFields = new TurnLogFields();
     const response = new LiveResponse({
@@ -53,6 +55,7 @@ export class ResponseRunner {
         showsReasoning: plan.showsReasoning,
         extensions: caller.extensions,
         forms: plan.forms,
+        isCompaction: plan.compaction !== undefined,
         streamId: request.stream_id,
         logFields,
       }),
@@ -65,6 +68,7 @@ export class ResponseRunner {
       session: session && this.#sessions.shown(session, conversationName(request)),
       input: plan.input,
       ignored: plan.ignored,
+      isCodex: caller.isCodex ?? false,
       run: (signal) => this.#run(plan, session, signal, idempotency),
       observe: (batch) => transcript?.add(batch),
       store: async (end, turnNumber = 0) => {
@@ -89,6 +93,7 @@ export class ResponseRunner {
   ): AgentEvents {
     const { request, caller, head, turn } = plan;
     if (request.generate === false) return warmUp(head.id, turn.target.name);
+    if (plan.compaction) return plan.compaction.sealed(this.#runtimes.one().run({ ...turn, signal }));
     return this.#runtimes.one().run({
       ...turn,
       session: session && {
@@ -103,7 +108,7 @@ export class ResponseRunner {
   }
 
   #onEnd(
-    { caller, turn, stream, stored, request, base }: Plan,
+    { caller, turn, stream, stored, request, base, compaction }: Plan,
     session: ResponseSession | undefined,
     response: LiveResponse,
     end: ResponseEnd,
@@ -121,7 +126,9 @@ export class ResponseRunner {
         id: response.id,
         agent: turn.target.name,
         session: base.kind === 'session' ? base.key : undefined,
-        messages: stored || session ? undefined : [...(turn.history ?? []), ...said, ...(transcript?.messages() ?? [])],
+        summary: compaction?.summary,
+        messages:
+          stored || session ? undefined : compaction ? [] : [...(turn.history ?? []), ...said, ...(transcript?.messages() ?? [])],
       });
     } else if (end.outcome.status === 'failed' && request.previous_response_id !== undefined) {
       memory.evict(request.previous_response_id);

@@ -1,5 +1,6 @@
 import type { Principal } from '@plugboard/kernel';
 import { missingScope, type Scope } from '@plugboard/kernel/contracts';
+import { isCodex } from '@plugboard/open-responses';
 import { serviceError } from '@plugboard/openai-protocol';
 import type { UpgradeRequest } from '@plugboard/transport-http';
 
@@ -14,6 +15,11 @@ export class Caller {
   constructor(upgrade: UpgradeRequest) {
     this.#upgrade = upgrade;
     this.#principal = upgrade.principal;
+  }
+
+  /** Whether its client is Codex CLI. */
+  get isCodex(): boolean {
+    return isCodex(this.#upgrade.headers);
   }
 
   /** As of the last check. */

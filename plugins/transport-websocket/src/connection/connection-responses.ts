@@ -148,6 +148,7 @@ export class ConnectionResponses {
       incremental: true,
       resumable: true,
       extensions: query.extensions,
+      isCodex: this.#options.caller.isCodex,
       account,
       inputLimit: { bytes: maxMessage, setting: 'maxFrameSize' },
       connection: { memory: this.#memory, isConversation: query.isConversation },
