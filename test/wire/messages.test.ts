@@ -105,3 +105,41 @@ t.test('CL-21 a history of 5 MB and an answer of a cut connection', async (t) =>
   t.match(text, /event: error\ndata: \{"type":"error","error":\{"type":"api_error"[^\n]*\n\n$/);
   t.notMatch(text, /message_stop/);
 });
+
+t.test('CL-22 a tool of the client with the name of one of the agent is a 400 that names it', async (t) => {
+  const agents = ASSISTANT.replace('assistant: {', 'assistant: { tools: [clock],').replace(
+    '\nagents:',
+    '\ntools: { clock: {} }\nagents:',
+  );
+  const own = await TestServer.start(t, TRANSPORTS + agents);
+  const tool = (name: string) => ({ name, input_schema: { type: 'object' } });
+  for (const stream of [false, true]) {
+    const tools = [tool('read'), tool('clock')];
+    const { status, body } = await own.request('POST', '/v1/messages', {}, { ...hello, stream, tools });
+    t.equal(status, 400);
+    t.match(body, {
+      type: 'error',
+      error: { type: 'invalid_request_error', message: /^tools\.1\.name: The tool 'clock' has the same name/ },
+    });
+  }
+  t.equal(own.models.requests.length, 0);
+});
+
+t.test('CL-21 a request whose stream broke, sent again with its key, runs no tool twice', async (t) => {
+  const agents = ASSISTANT.replace('assistant: {', 'assistant: { tools: [clock],').replace(
+    '\nagents:',
+    '\ntools: { clock: {} }\nagents:',
+  );
+  const own = await TestServer.start(t, TRANSPORTS + AUTH + agents);
+  const headers = { 'x-api-key': TOKEN, 'idempotency-key': 'step-1' };
+  own.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: ['It is', ' noon.'] });
+  const send = () => own.request('POST', '/v1/messages', headers, { ...hello, stream: true });
+  const first = await send();
+  const again = await send();
+  t.equal(again.headers.get('idempotent-replayed'), 'true');
+  t.equal(own.models.requests.length, 2);
+  const textOf = (text: string) => [...text.matchAll(/"text_delta","text":"([^"]*)"/g)].map(([, piece]) => piece).join('');
+  t.strictSame([textOf(first.text), textOf(again.text)], ['It is noon.', 'It is noon.']);
+  const other = await own.request('POST', '/v1/messages', headers, { ...hello, max_tokens: 5 });
+  t.match([other.status, other.body], [422, { error: { type: 'invalid_request_error' } }]);
+});
