@@ -1,0 +1,78 @@
+import type { Extensions } from '@plugboard/kernel';
+import { type AgentRuntime, type Approval, failureOf, TurnError } from '@plugboard/kernel/contracts';
+import {
+  formatError,
+  listQueryOf,
+  missingParameter,
+  optionalString,
+  Page,
+  turnFailureError,
+  wrongType,
+} from '@plugboard/openai-protocol';
+import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+
+const COLLECTION = '/v1/approvals';
+
+/**
+ * `/v1/approvals`. No scope is needed to ask: the runtime shows and lets decide what the caller may,
+ * everything with the scope `approve`, else what it asked for itself. All else is the same 404.
+ */
+export class ApprovalRoutes {
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #maxPageBytes: number;
+
+  /** @param maxPageBytes maximum size of one page of a list. */
+  constructor(runtimes: Extensions<AgentRuntime>, maxPageBytes: number) {
+    this.#runtimes = runtimes;
+    this.#maxPageBytes = maxPageBytes;
+  }
+
+  get routes(): readonly HttpRoute[] {
+    const common = { access: [], startsWork: false, formatError } as const;
+    return [
+      { ...common, method: 'GET', path: COLLECTION, body: 'none', handle: (request) => answer(this.#list(request)) },
+      { ...common, method: 'POST', path: `${COLLECTION}/:id`, body: 'json', handle: (request) => answer(this.#decide(request)) },
+    ];
+  }
+
+  async #list({ query, principal }: HttpRequest): Promise<HttpReply> {
+    const { limit, order, after } = listQueryOf(query);
+    const found = await this.#runtimes.one().approvals.list({ limit: limit + 1, order, after }, principal);
+    const page = new Page({ limit, maxBytes: this.#maxPageBytes });
+    for (const approval of found) if (!page.add(bodyOf(approval))) break;
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: page.toText() };
+  }
+
+  async #decide({ params: { id = '' }, body, principal }: HttpRequest): Promise<HttpReply> {
+    const { approve, reason } = body as Readonly<Record<string, unknown>>;
+    if (approve == null) throw missingParameter('approve');
+    if (typeof approve !== 'boolean') throw wrongType('approve', 'a boolean', approve);
+    const decision = { approve, reason: optionalString(reason, 'reason') };
+    const decided = await this.#runtimes.one().approvals.decide(id, decision, principal);
+    return { status: 202, headers: {}, body: { ...bodyOf(decided), approve } };
+  }
+}
+
+/** @throws ProtocolError */
+async function answer(reply: Promise<HttpReply>): Promise<HttpReply> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw error instanceof TurnError ? turnFailureError(failureOf(error, false), false) : error;
+  }
+}
+
+function bodyOf(approval: Approval) {
+  const { id, session, conversation, agent, tool, createdAt, expiresAt } = approval;
+  return {
+    id,
+    object: 'approval',
+    session,
+    conversation,
+    agent,
+    tool: tool ? `${tool.entry}/${tool.name}` : null,
+    arguments: approval.arguments ?? null,
+    created_at: Math.floor(createdAt / 1000),
+    expires_at: Math.floor(expiresAt / 1000),
+  };
+}
