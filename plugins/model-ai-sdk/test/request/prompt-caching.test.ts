@@ -80,3 +80,70 @@ t.test('each request begins with the bytes of the one before, whatever the order
   for (const list of [tools, tools.toReversed()]) await readAll(connection, { messages: [TIME], tools: list });
   t.equal(JSON.stringify(server.requests[0]?.body.tools), JSON.stringify(server.requests[1]?.body.tools));
 });
+
+/**
+ * The blocks of a request in the order of the prefix, each with whether a breakpoint follows it.
+ */
+function blocksOf({ tools, system, messages }: Body): readonly { readonly json: string; readonly isMarked: boolean }[] {
+  const content = listOf(messages).flatMap((message) => listOf(message.content).map((block) => [message.role, block] as const));
+  const all = [
+    ...listOf(tools).map((tool) => ['tool', tool] as const),
+    ...listOf(system).map((text) => ['system', text] as const),
+    ...content,
+  ];
+  return all.map(([role, { cache_control: mark, ...block }]) => ({
+    json: JSON.stringify([role, block]),
+    isMarked: mark !== undefined,
+  }));
+}
+
+/** Blocks before a breakpoint that the provider compares with what it has cached. */
+const LOOKBACK = 20;
+
+/** The share of the bytes that a cache as Anthropic describes it serves. */
+function cachedShare(requests: readonly NativeRequest[]): number {
+  const cached = new Set<string>();
+  let read = 0;
+  let sent = 0;
+  for (const { body } of requests) {
+    const blocks = blocksOf(body);
+    const prefixes = blocks.map((_, index) =>
+      blocks
+        .slice(0, index + 1)
+        .map(({ json }) => json)
+        .join(''),
+    );
+    const found = prefixes.map((prefix, index) => {
+      const isNear = blocks.slice(index, index + LOOKBACK + 1).some(({ isMarked }) => isMarked);
+      return isNear && cached.has(prefix) ? prefix.length : 0;
+    });
+    read += Math.max(0, ...found);
+    sent += prefixes.at(-1)?.length ?? 0;
+    for (const [index, { isMarked }] of blocks.entries()) if (isMarked) cached.add(prefixes[index] ?? '');
+  }
+  return read / sent;
+}
+
+t.test('most of a long turn and of a long session comes from the cache (AI-10)', async (t) => {
+  const { server, ...connection } = await open(t, 'anthropic');
+  const system: Message = { role: 'system', content: 'Be brief. '.repeat(200) };
+  const messages: Message[] = [system, TIME];
+  for (let step = 0; step < 10; step++) {
+    const calls = [{ id: `call_${step}`, name: 'clock', input: { zone: 'UTC' } }];
+    server.enqueue({ thinking: ['Hm.'], calls });
+    messages.push(...asMessages(await readAll(connection, { messages, tools: [CLOCK] }), [`${step} ${'noon '.repeat(200)}`]));
+  }
+  const turn = cachedShare(server.requests);
+  t.ok(turn > 0.75, `${Math.round(turn * 100)} % of a turn of ten steps`);
+
+  const before = server.requests.length;
+  const session: Message[] = [system];
+  for (let turn = 0; turn < 20; turn++) {
+    session.push({ role: 'user', content: `Question ${turn}: ${'why '.repeat(50)}` });
+    server.enqueue({ text: [`Because ${'of that '.repeat(50)}`] });
+    session.push(...asMessages(await readAll(connection, { messages: session, tools: [CLOCK] })));
+  }
+  const share = cachedShare(server.requests.slice(before));
+  t.ok(share > 0.85, `${Math.round(share * 100)} % of a session of twenty turns`);
+  t.same(server.refusals, []);
+});
