@@ -19,7 +19,7 @@ import { Shell } from '../support/shell.js';
 const root = join(import.meta.dirname, '../..');
 const exec = promisify(execFile);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
-const KINDS = ['tool', 'model', 'store', 'auth', 'transport', 'interceptor'];
+const KINDS = ['tool', 'model', 'store', 'auth', 'transport', 'channel', 'interceptor'];
 
 const folder = await mkdtemp(join(tmpdir(), 'plugboard-'));
 t.teardown(() => rm(folder, { recursive: true, force: true }));
@@ -189,7 +189,7 @@ for (const kind of KINDS) {
       (line) => !used.includes(`${line.split(':')[0]}:`),
     );
     await writeFile(join(site, `${kind}.yaml`), `${used}\n${rest.join('\n')}\n`);
-    await appendFile(join(site, '.env'), 'CI_KEY=key-of-the-test\n');
+    await appendFile(join(site, '.env'), 'CI_KEY=key-of-the-test\nCHAT_TOKEN=token-of-the-test\n');
     t.match((await inSite('plugboard', 'check', '-c', `${kind}.yaml`)).stdout, `${kind}.yaml is valid`);
   });
 }

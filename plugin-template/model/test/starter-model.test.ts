@@ -8,6 +8,9 @@ import { ModelConnectors } from '@plugboard/kernel';
 import { modelConnectorContract, modelRequest, pluginContract, startServer, testContext } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 
+/** Requests for other models than `small`. */
+let refused = 0;
+
 /**
  * A model server over real HTTP that answers with three lines. It knows the model `small`, and two
  * that answer wrongly.
@@ -18,7 +21,10 @@ const server = createServer(async (request, response) => {
   const { model } = JSON.parse(body);
   if (model === 'confused') return void response.end('<html>\n');
   if (model === 'endless') return void response.end('x'.repeat(1_000_001));
-  if (model !== 'small') return void response.writeHead(404).end();
+  if (model !== 'small') {
+    refused++;
+    return void response.writeHead(404).end();
+  }
   for (const text of ['Hello', ' there', '.']) {
     response.write(`${JSON.stringify({ text })}\n`);
     await setTimeout(5);
@@ -38,7 +44,14 @@ const begin = (config: object) =>
   connector(config).stream(modelRequest('Hello'), new AbortController().signal)[Symbol.asyncIterator]().next();
 
 pluginContract(test, plugin, { packageDir: new URL('..', import.meta.url), config: { url, model: 'small' } });
-modelConnectorContract(test, { open: () => connector(), text: modelRequest('Hello') });
+modelConnectorContract(test, {
+  open: () => connector(),
+  text: modelRequest('Hello'),
+  failing: () => {
+    const before = refused;
+    return { connector: connector({ model: 'huge' }), requests: () => refused - before };
+  },
+});
 
 test('reports an unknown model as an error that no retry cures', async () => {
   await assert.rejects(begin({ model: 'huge' }), { message: 'it answered with status 404.', retryable: false });

@@ -17,7 +17,13 @@ t.test('fulfils the model connector contract', async (t) => {
     return { text: body.stream ? pausing('One', ' "two"\n', 'trois é') : 'One "two"\ntrois é' };
   });
   const samples = { text: modelRequest('Count'), toolCall: modelRequest('Time?', { tools: [CLOCK] }) };
-  modelConnectorContract(t.test, { open: () => connector, ...samples });
+  const refusing = await open(t);
+  refusing.server.respond(() => ({ status: 503 }));
+  const failing = () => {
+    const before = refusing.server.requests.length;
+    return { connector: refusing.connector, requests: () => refusing.server.requests.length - before };
+  };
+  modelConnectorContract(t.test, { open: () => connector, ...samples, failing });
 });
 
 t.test('requests a stream with usage for an incremental reader', async (t) => {

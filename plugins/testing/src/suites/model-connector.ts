@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ModelConnector, ModelEvent, ModelRequest } from '@plugboard/kernel';
+import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
@@ -23,9 +23,23 @@ export interface ModelConnectorContractOptions {
   readonly text: ModelRequest;
   /** A request that is answered with at least one tool call. */
   readonly toolCall?: ModelRequest;
+  /**
+   * Returns a connector whose model server refuses every request, for example with 503, and how
+   * many it has received. Adds the cases about failures.
+   */
+  readonly failing?: () => { readonly connector: ModelConnector; requests(): number };
+  /**
+   * Returns a connector whose model server answers without an end, as fast as it is read. `written`
+   * grows with what the server could write, and `isOpen` says whether its socket is open. Adds the
+   * case about readers that stop.
+   */
+  readonly endless?: () => { readonly connector: ModelConnector; written(): number; isOpen(): boolean };
   /** Milliseconds that one answer may take. By default 10,000. */
   readonly timeLimit?: number;
 }
+
+/** Milliseconds in which a server that is not read writes nothing more. */
+const STILL = 50;
 
 /** A minimal request: one user message, no tools, no parameters. @experimental */
 export function modelRequest(prompt: string, overrides: Partial<ModelRequest> = {}): ModelRequest {
@@ -57,7 +71,7 @@ export function modelConnectorContract(test: DeclareTest, options: ModelConnecto
 
 /** The cases of `modelConnectorContract`. */
 export function modelConnectorCases(options: ModelConnectorContractOptions): readonly ContractCase[] {
-  const { open, text, toolCall, timeLimit } = options;
+  const { open, text, toolCall, failing, endless, timeLimit } = options;
   const contract = new Contract('A model connector');
   const answer = async (connector: ModelConnector, sample: ModelRequest): Promise<readonly ModelEvent[]> => {
     const events: ModelEvent[] = [];
@@ -66,6 +80,14 @@ export function modelConnectorCases(options: ModelConnectorContractOptions): rea
     };
     await waitFor('the whole answer', read(), timeLimit);
     return events;
+  };
+  /** Whether something becomes true within the limit. */
+  const soon = async (check: () => boolean) => {
+    for (let left = timeLimit ?? 10_000; left > 0; left -= STILL) {
+      if (check()) return true;
+      await new Promise((resolve) => setTimeout(resolve, STILL));
+    }
+    return check();
   };
   const begin = async (signal: AbortSignal) => {
     const iterator = (await open()).stream(lend(text), signal)[Symbol.asyncIterator]();
@@ -147,6 +169,33 @@ export function modelConnectorCases(options: ModelConnectorContractOptions): rea
     await waitFor('the end after the reader left', iterator.return(), timeLimit);
     assert.equal((await iterator.next()).done, true, 'more batches followed `return`');
   });
+
+  if (failing) {
+    contract.add('throws a `ModelError` if its server refuses, and asks it once', 'ModelConnector 4', async () => {
+      const { connector, requests } = failing();
+      const [failure] = await Promise.allSettled([answer(connector, text)]);
+      assert.ok(failure.status === 'rejected', 'it answered although its server refused');
+      assert.ok(failure.reason instanceof ModelError, `it threw ${failure.reason}, which is not a ModelError`);
+      assert.equal(requests(), 1, `it sent ${requests()} requests; the runtime retries, a connector never does`);
+    });
+  }
+
+  if (endless) {
+    contract.add('stops reading when its reader does, and closes the socket when it leaves', 'ModelConnector 6', async () => {
+      const { connector, written, isOpen } = endless();
+      const iterator = connector.stream(lend(text), new AbortController().signal)[Symbol.asyncIterator]();
+      await waitFor('the first batch', iterator.next(), timeLimit);
+      let before = -1;
+      const hasStopped = () => {
+        const last = before;
+        before = written();
+        return last === before;
+      };
+      assert.ok(await soon(hasStopped), 'it reads on although nobody pulls');
+      await waitFor('the end after the reader left', Promise.resolve(iterator.return?.()), timeLimit);
+      assert.ok(await soon(() => !isOpen()), 'the socket is open after the reader left');
+    });
+  }
 
   if (toolCall) {
     contract.add('calls declared tools with unique ids and ends with `tool_calls`', 'ModelToolCall', async () => {

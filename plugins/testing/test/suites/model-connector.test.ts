@@ -1,4 +1,4 @@
-import type { ModelConnector, ModelEvent, ModelRequest } from '@plugboard/kernel';
+import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import t from 'tap';
 import { modelRequest } from '../../src/index.js';
 import { modelConnectorCases } from '../../src/suites/model-connector.js';
@@ -161,4 +161,61 @@ t.test('finds pieces that do not fit their calls', async (t) => {
   t.same(await cases(streaming(true, piece('1', '{"b"'))), [PIECES], 'other arguments');
   t.same(await cases(streaming(true, piece('3', '{"a"'))), [PIECES], 'no call');
   t.same(await cases(streaming(true, piece('2', '{"a"'))), [PIECES], 'the second call alone');
+});
+
+t.test('finds connectors that retry, or throw other errors', async (t) => {
+  const REFUSED = 'throws a `ModelError` if its server refuses, and asks it once';
+  const refusing = (error: Error, attempts = 1) =>
+    failing(
+      modelConnectorCases({
+        open: () => connector(),
+        ...SAMPLES,
+        timeLimit: 200,
+        failing: () => {
+          let count = 0;
+          const stream = async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+            count += attempts;
+            if (count > 0) throw error;
+            yield* plainly(request, signal);
+          };
+          return { connector: connector({ stream }), requests: () => count };
+        },
+      }),
+    );
+  const failure = new ModelError('it answered with status 503.', { retryable: true });
+  t.same(await refusing(failure), []);
+  t.same(await refusing(failure, 3), [REFUSED]);
+  t.same(await refusing(new Error('503')), [REFUSED]);
+});
+
+t.test('finds connectors that read ahead without an end, or leave their socket open', async (t) => {
+  const STOPS = 'stops reading when its reader does, and closes the socket when it leaves';
+  const reading = (isPaced: boolean, closes: boolean) =>
+    failing(
+      modelConnectorCases({
+        open: () => connector(),
+        ...SAMPLES,
+        timeLimit: 400,
+        endless: () => {
+          let written = 0;
+          let isOpen = true;
+          const timer = isPaced ? undefined : setInterval(() => written++, 5);
+          const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
+            try {
+              for (;;) {
+                written++;
+                yield [{ type: 'text', text: 'more' }];
+              }
+            } finally {
+              isOpen = !closes;
+            }
+          };
+          t.teardown(() => clearInterval(timer));
+          return { connector: connector({ stream }), written: () => written, isOpen: () => isOpen };
+        },
+      }),
+    );
+  t.same(await reading(true, true), []);
+  t.same(await reading(false, true), [STOPS]);
+  t.same(await reading(true, false), [STOPS]);
 });
