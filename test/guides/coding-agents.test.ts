@@ -57,3 +57,12 @@ t.test('the agent works as the page says', async (t) => {
     model: 'claude-haiku-4-5',
   });
 });
+
+t.test('the settings for Codex CLI name an agent of the page and the paths of this server', async (t) => {
+  const [toml] = page.in('toml');
+  const setting = (name: string) => new RegExp(`^${name} = (.*)$`, 'm').exec(toml?.text ?? '')?.[1];
+  t.match(configuration?.text, `  ${JSON.parse(setting('model') ?? '""')}:\n`);
+  t.equal(setting('base_url'), '"http://127.0.0.1:8080/v1"');
+  t.equal(setting('wire_api'), '"responses"');
+  for (const transport of ['responses', 'sse', 'websocket']) t.match(configuration?.text, `\n  ${transport}: {}`);
+});
