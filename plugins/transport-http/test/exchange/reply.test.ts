@@ -121,10 +121,11 @@ t.test('C-168 R-052 any other error thrown by a route is a generic 500 with the 
 t.test('R-012 the connection of an unread complete reply is destroyed after 30 seconds', async (t) => {
   const clock = new ManualClock();
   const served = await serve(t, { routes: [get('/v1/large', () => ({ status: 200, body: 'x'.repeat(30_000_000) }))], clock });
+  const idle = clock.pending;
   const client = await RawClient.open(served.port);
   client.socket.pause();
   client.send('GET /v1/large HTTP/1.1', 'Host: 127.0.0.1', '', '');
-  await eventually(() => clock.pending > 0);
+  await eventually(() => clock.pending > idle);
   clock.advance(30_000);
   await served.stop();
   t.match(served.requests(), [{ status: 200, outcome: 'timeout' }]);
@@ -133,8 +134,9 @@ t.test('R-012 the connection of an unread complete reply is destroyed after 30 s
 t.test('a small reply sets no timer', async (t) => {
   const clock = new ManualClock();
   const { url } = await serve(t, { routes: [get('/v1/small', () => ({ status: 200, body: { a: 1 } }))], clock });
+  const idle = clock.pending;
   await (await fetch(`${url}/v1/small`)).text();
-  t.equal(clock.pending, 0);
+  t.equal(clock.pending, idle);
 });
 
 t.test('the body of a GET is ignored', async (t) => {
