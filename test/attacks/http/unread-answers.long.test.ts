@@ -89,7 +89,8 @@ t.test('large answers that clients do not read end no server with a small heap',
   const ROUNDS = rounds({ short: 2, long: 15, soak: 60 });
   /** MiB. */
   const HEAP = 256;
-  const server = await ServerProcess.start(t, { yaml: LIVE_TRANSPORTS + ASSISTANT + TOKENS, heap: HEAP });
+  const limits = 'limits: { memory: 48mb }\n';
+  const server = await ServerProcess.start(t, { yaml: LIVE_TRANSPORTS + ASSISTANT + TOKENS + limits, heap: HEAP });
   const much = Array<string>(300).fill('much '.repeat(2_000));
   server.models.respond(({ body }) => ({
     text: JSON.stringify(body.messages.at(-1)?.content).includes('much') ? much : ['Hello'],
@@ -123,8 +124,7 @@ t.test('large answers that clients do not read end no server with a small heap',
   t.ok(server.running, `the process lives (seed ${SEED})`);
   t.ok(await server.isHealthy());
   const measured = await neighbour.stop();
-  const { limits } = await server.status();
-  const replies = limits.find(({ name }) => name === 'memory of callers');
+  const replies = (await server.status()).limits.find(({ name }) => name === 'memory of callers');
   t.comment(`neighbour: ${JSON.stringify(measured)}, ${failures} responses failed, peak ${Math.round(server.peakMemory())} MiB`);
   t.same(measured.failures, {}, 'the other caller noticed nothing');
   t.ok(measured.turns > 0);
