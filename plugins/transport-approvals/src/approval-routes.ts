@@ -14,8 +14,9 @@ import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-htt
 const COLLECTION = '/v1/approvals';
 
 /**
- * `/v1/approvals`. No scope is needed to ask: the runtime shows and lets decide what the caller may,
- * everything with the scope `approve`, else what it asked for itself. All else is the same 404.
+ * `/v1/approvals`. No scope is needed to ask: the runtime shows and lets decide what the caller
+ * may, everything with the scope `approve`, else what it asked for itself. All else is the same
+ * 404.
  */
 export class ApprovalRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;

@@ -53,7 +53,9 @@ export interface InputMessages {
 export interface ReadItems extends InputMessages {
   /** Items of unknown types, for `x-ignored-params`: `input.3.program`. */
   readonly ignored: readonly string[];
-  /** Decisions about calls that wait for approval. Those before the last answer were taken before. */
+  /**
+   * Decisions about calls that wait for approval. Those before the last answer were taken before.
+   */
   readonly approvals: readonly ApprovalDecision[];
 }
 
