@@ -1,5 +1,6 @@
 /**
- * A real server process with a SQLite file is killed around an approval: the call runs at most once.
+ * A real server process with a SQLite file is killed around an approval: the call runs at most
+ * once.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
