@@ -84,8 +84,8 @@ t.test(
 
     let next = 0;
     const sent: { readonly title: string; readonly begin: number; end: number }[] = [];
-    const play = (upTo: number) =>
-      Promise.all(
+    const play = async (upTo: number) => {
+      await Promise.all(
         attackers.map(async (attacker) => {
           while (next < upTo && server.running) {
             const one = caseOf(SEED, ONLY === undefined ? next++ : Number(ONLY), routes, await attacker.known());
@@ -101,6 +101,11 @@ t.test(
           }
         }),
       );
+      if (server.running) return;
+      await server.closed();
+      const last = sent.filter(({ end }) => end >= Date.now() - 1_000).map(({ title }) => title);
+      throw new Error(`the server ended, after\n  ${last.join('\n  ')}\n${server.stderr.slice(-3_000)}`);
+    };
     const stalls: Stall[] = [];
     const neighbour = new Neighbour(server, { token: INNOCENT, model: 'other', connections: 1, pause: 20 });
     await play(CASES / 2);
