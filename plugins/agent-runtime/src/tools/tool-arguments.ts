@@ -5,6 +5,12 @@ import { checkParts, isSimple } from './schema-parts.js';
 /** The beginning of a result whose call has unreadable arguments. */
 export const INVALID_JSON = 'The arguments are not a valid JSON';
 
+/**
+ * Characters of arguments of which all mistakes are collected. The work for many mistakes grows
+ * with their square, so of longer ones only the first is found.
+ */
+const MAX_COLLECTED = 16_384;
+
 /** Mistakes that the model is told of. */
 const MAX_MISTAKES = 5;
 
@@ -26,15 +32,20 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
   const { $schema, ...own } = tool.inputSchema;
   const schema = { type: 'object', ...own };
   checkSchema(() => checkParts(schema) ?? JSON.stringify(schema));
-  let validate = isSimple(schema) ? undefined : compile({ ...schema, $schema });
+  let validate = isSimple(schema) ? undefined : compile({ ...schema, $schema }, true);
+  let validateLong: ValueValidator | undefined;
   return (text) => {
-    validate ??= compile({ ...schema, $schema });
+    if (text.length > MAX_COLLECTED) {
+      validateLong ??= compile({ ...schema, $schema }, false);
+      return check(text, validateLong);
+    }
+    validate ??= compile({ ...schema, $schema }, true);
     return check(text, validate);
   };
 }
 
-function compile(schema: Readonly<Record<string, unknown>>): ValueValidator {
-  return checkSchema(() => compileSchema(schema, { useDefaults: true, allErrors: true, linearPatterns: true }));
+function compile(schema: Readonly<Record<string, unknown>>, allErrors: boolean): ValueValidator {
+  return checkSchema(() => compileSchema(schema, { useDefaults: true, allErrors, linearPatterns: true }));
 }
 
 function checkSchema<T>(work: () => T): T {

@@ -93,3 +93,11 @@ t.test('S-57 patterns are matched in time proportional to the text', async (t) =
     t.throws(() => withPattern(pattern), { message: /^schema is invalid: the pattern .* is not supported/ }, pattern);
   }
 });
+
+t.test('S-55 arguments with many mistakes are validated in linear time', async (t) => {
+  const list = { type: 'array', items: { anyOf: [{ type: 'string' }, { $ref: '#' }] } };
+  const check = argumentsValidator(toolWith({ properties: { list } }));
+  const begun = performance.now();
+  t.match(check(`{"list":[${Array(100_000).fill(0).join()}]}`), { fault: /do not match/ });
+  t.ok(performance.now() - begun < 2_000);
+});
