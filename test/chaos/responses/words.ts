@@ -82,7 +82,8 @@ export function scriptOf(words: Words, round: number, goOn: Promise<unknown>): S
       ),
     };
   }
-  if (words.end === 'fails') return { status: 400, body: { error: { message: 'It says no.' } } };
+  // A failure of the connection: after a refused request, a model is asked again without extras.
+  if (words.end === 'fails') return { status: 401, body: { error: { message: 'It says no.' } } };
   const [first = '', ...rest] = answerTo(words.name).split(/(?<= )/);
   const text = [first, ...(words.end === 'waits' ? [goOn] : []), ...rest];
   return { text, ...(words.end === 'stops' && { finishReason: 'length' }) };
