@@ -88,6 +88,7 @@ for (const [library, { client, ResponsesWS }] of Object.entries(libraries)) {
       model: 'bare',
       previous_response_id: first.id,
       input: [{ type: 'function_call_output', call_id, output: 'sunny' }],
+      tools: [weatherTool],
     });
     t.equal(second.output_text, 'Sunny.');
     t.match(server.asked.messages.at(-1), { role: 'tool', tool_call_id: 'call_w', content: 'sunny' });

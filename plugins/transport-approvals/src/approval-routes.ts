@@ -1,5 +1,5 @@
 import type { Extensions } from '@plugboard/kernel';
-import { type AgentRuntime, type Approval, failureOf, TurnError } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, type Approval, type Approvals, failureOf, TurnError } from '@plugboard/kernel/contracts';
 import {
   formatError,
   listQueryOf,
@@ -36,9 +36,14 @@ export class ApprovalRoutes {
     ];
   }
 
+  /** Absent if the runtime knows none. */
+  get #approvals(): Approvals | undefined {
+    return this.#runtimes.one().approvals;
+  }
+
   async #list({ query, principal }: HttpRequest): Promise<HttpReply> {
     const { limit, order, after } = listQueryOf(query);
-    const found = await this.#runtimes.one().approvals.list({ limit: limit + 1, order, after }, principal);
+    const found = (await this.#approvals?.list({ limit: limit + 1, order, after }, principal)) ?? [];
     const page = new Page({ limit, maxBytes: this.#maxPageBytes });
     for (const approval of found) if (!page.add(bodyOf(approval))) break;
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: page.toText() };
@@ -49,7 +54,8 @@ export class ApprovalRoutes {
     if (approve == null) throw missingParameter('approve');
     if (typeof approve !== 'boolean') throw wrongType('approve', 'a boolean', approve);
     const decision = { approve, reason: optionalString(reason, 'reason') };
-    const decided = await this.#runtimes.one().approvals.decide(id, decision, principal);
+    const decided = await this.#approvals?.decide(id, decision, principal);
+    if (!decided) throw new TurnError('approval_not_found', 'There is no such approval.');
     return { status: 202, headers: {}, body: { ...bodyOf(decided), approve } };
   }
 }

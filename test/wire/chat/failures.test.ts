@@ -80,11 +80,16 @@ const early: Readonly<Record<string, Mishap>> = {
     says: /sent nothing for 1s/,
   },
   'a 400': { script: { status: 400 }, says: /400/ },
+  'a 400 for a context that is too long': {
+    script: { status: 400, body: { error: { message: 'maximum context length is 8 tokens', code: 'context_length_exceeded' } } },
+    says: /maximum context length is 8 tokens/,
+  },
   'a 401 that repeats the API key': {
     script: { status: 401, body: { error: { message: `Incorrect API key provided: ${MODEL_KEY}` } } },
     says: /credentials/,
   },
   'a 404': { script: { status: 404, body: 'no such page' }, says: /404/ },
+  'a 429 with a wait of an hour': { script: { status: 429, retryAfter: 3600 }, says: /429.*3600 s/ },
   'a 500 again and again': { script: { status: 500 }, says: /500/, asked: 3 },
   'a 503 with a page of HTML': { script: { status: 503, body: '<html><h1>Down</h1></html>', headers: once }, says: /503/ },
   'a redirect': { script: { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, says: /302/ },

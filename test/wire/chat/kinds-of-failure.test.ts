@@ -23,12 +23,36 @@ export default definePlugin({
 });
 `;
 
+/** A connection that refuses every request by itself. */
+const QUOTA = `
+import { definePlugin, ModelConnectors, ModelError } from '@plugboard/kernel';
+
+export default definePlugin({
+  name: 'quota',
+  apiVersion: 1,
+  summary: 'Refuses every request',
+  configSchema: { type: 'object', properties: { code: { type: 'string', description: 'The code.' } }, required: ['code'] },
+  register(ctx) {
+    ctx.contribute(ModelConnectors, {
+      model: 'quota',
+      contextWindow: 1000,
+      input: ['text'],
+      supportsParam: () => true,
+      async *stream() {
+        throw new ModelError('That was too much.', { code: ctx.config.code, retryAfter: 40_000, retryable: false });
+      },
+    });
+  },
+});
+`;
+
 /** What a model server says, and what callers then get. */
 const KINDS = {
   'a context that is too long': {
     script: { status: 400, body: { error: { message: 'maximum context length is 8 tokens', code: 'context_length_exceeded' } } },
-    status: 400,
-    error: { type: 'invalid_request_error', code: 'context_length_exceeded', message: /maximum context length is 8 tokens/ },
+    status: 502,
+    error: { type: 'svc_error', message: /maximum context length is 8 tokens/ },
+    code: 'context_length_exceeded',
   },
   'content that is refused': {
     script: { status: 400, body: { error: { message: 'It was filtered.', code: 'content_filter' } } },
@@ -37,19 +61,22 @@ const KINDS = {
   },
   'a request that is invalid': {
     script: { status: 400, body: { error: { message: 'Bad image.', type: 'invalid_request_error' } } },
-    status: 400,
-    error: { type: 'invalid_request_error', code: null, message: /Bad image/ },
+    status: 502,
+    error: { type: 'svc_error', message: /Bad image/ },
+    code: 'invalid_request',
   },
   'a rate limit of an hour': {
     script: { status: 429, retryAfter: HOUR },
-    status: 429,
-    error: { type: 'requests', code: 'rate_limit_exceeded', message: /429.*3600 s/ },
+    status: 502,
+    error: { type: 'svc_error', message: /429.*3600 s/ },
+    code: 'rate_limit_exceeded',
     wait: HOUR,
   },
   'an overload for an hour': {
     script: { status: 529, retryAfter: HOUR },
-    status: 503,
-    error: { type: 'server_error', code: 'overloaded', message: /529/ },
+    status: 502,
+    error: { type: 'svc_error', message: /529/ },
+    code: 'overloaded',
     wait: HOUR,
   },
   'a guard that refuses': {
@@ -103,8 +130,8 @@ t.test('C-175 C-176 each kind of failure has its status and its wait on every su
       if (wait !== undefined) t.equal(reply.headers.get('x-should-retry'), 'false', `${name}: ${surface}`);
     }
     // The head of a stream, or `response.created`, is sent when the turn begins. Then the event has
-    // the code.
-    const code = 'code' in kind.error ? (kind.error.code ?? 'invalid_request') : 'model_failed';
+    // the code, whatever the status of a failure before the head.
+    const code = 'code' in kind ? kind.code : 'code' in kind.error ? kind.error.code : 'model_failed';
     const { message } = kind.error;
     const streamed = await app.request('POST', '/v1/responses', {}, { ...response, stream: true });
     socket.create(response);
@@ -115,6 +142,35 @@ t.test('C-175 C-176 each kind of failure has its status and its wait on every su
     } else {
       t.match(lastEvent(streamed.text), { type: 'response.failed', response: { error: { code, message } } }, name);
       t.match(refused, { type: 'response.failed', response: { error: { code, message } } }, name);
+    }
+  }
+});
+
+t.test('C-175 C-176 what a connection itself decides has a status of its own', async (t) => {
+  const codes = ['context_length_exceeded', 'content_filter', 'invalid_request', 'rate_limited', 'overloaded'];
+  const models = codes.map((code) => `  ${code}: { use: ./quota.js, code: ${code} }`).join('\n');
+  const agents = codes.map((code) => `  agent_${code}: { model: ${code} }`).join('\n');
+  const app = await TestServer.start(t, liveConfig('{}', `models:\n${models}\nagents:\n${agents}\n`), {
+    files: { 'quota.js': QUOTA },
+  });
+  for (const [code, status, type, shown] of [
+    ['context_length_exceeded', 400, 'invalid_request_error', 'context_length_exceeded'],
+    ['content_filter', 400, 'invalid_request_error', 'content_policy_violation'],
+    ['invalid_request', 400, 'invalid_request_error', null],
+    ['rate_limited', 429, 'requests', 'rate_limit_exceeded'],
+    ['overloaded', 503, 'server_error', 'overloaded'],
+  ] as const) {
+    const model = `agent_${code}`;
+    for (const reply of [
+      await app.chat({ ...saying('Hello'), model }),
+      await app.chat({ ...saying('Hello'), model, stream: true }),
+      await app.request('POST', '/v1/responses', {}, { model, input: 'Hello', store: false }),
+    ]) {
+      t.equal(reply.status, status, code);
+      t.match(errorOf(reply), { type, code: shown, message: /That was too much/ });
+      const waits = status === 429 || status === 503;
+      t.equal(reply.headers.get('retry-after'), waits ? '40000' : null, code);
+      t.equal(reply.headers.get('x-should-retry'), waits ? 'false' : null, code);
     }
   }
 });

@@ -191,6 +191,8 @@ export interface Failure {
   readonly param?: string | undefined;
   /** Seconds to wait before a retry, as whoever refused the turn asks for. Callers receive it. */
   readonly retryAfter?: number | undefined;
+  /** Whether the model server reported it, as the code says (`ModelError`). */
+  readonly isUpstream?: boolean | undefined;
 }
 
 /**
@@ -275,7 +277,12 @@ export class TurnError extends Error {
     readonly code: FailureCode,
     message: string,
     /** `retryAfter` in seconds: callers receive it as it is. */
-    readonly options: { readonly cause?: unknown; readonly retryAfter?: number | undefined; readonly param?: string } = {},
+    readonly options: {
+      readonly cause?: unknown;
+      readonly retryAfter?: number | undefined;
+      readonly param?: string;
+      readonly isUpstream?: boolean | undefined;
+    } = {},
   ) {
     super(message, { cause: options.cause });
   }

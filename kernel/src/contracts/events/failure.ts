@@ -15,6 +15,7 @@ export function failureOf(error: unknown, toolsRan: boolean): Failure {
       toolsRan,
       retryAfter: error.options.retryAfter,
       param: error.options.param,
+      isUpstream: error.options.isUpstream,
     };
   }
   return { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.', toolsRan };

@@ -193,6 +193,11 @@ export class ModelError extends Error {
    * Whether the request is at fault and not the connection: other requests on it may well succeed.
    */
   readonly isRequestFault: boolean;
+  /**
+   * Whether the model server itself reported it, and not the connector. Protocols in which every
+   * failed run is a 502 keep to that then, except for refused content.
+   */
+  readonly isUpstream: boolean;
 
   /**
    * @param message shown to callers: says what happened, without keys or addresses.
@@ -206,12 +211,14 @@ export class ModelError extends Error {
       retryable = code === 'rate_limited' || code === 'overloaded',
       retryAfter,
       isRequestFault = code !== undefined && code !== 'rate_limited' && code !== 'overloaded',
+      isUpstream = false,
       cause,
     }: {
       code?: ModelError['code'];
       retryable?: boolean | undefined;
       retryAfter?: number | undefined;
       isRequestFault?: boolean | undefined;
+      isUpstream?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -220,5 +227,6 @@ export class ModelError extends Error {
     this.retryable = retryable;
     this.retryAfter = retryAfter;
     this.isRequestFault = isRequestFault;
+    this.isUpstream = isUpstream;
   }
 }

@@ -47,8 +47,8 @@ export interface AgentRuntime {
   run(request: TurnRequest): TurnEvents;
   /** Session operations other than turns. */
   readonly conversations: Conversations;
-  /** Tool calls that wait for a person's approval. */
-  readonly approvals: Approvals;
+  /** Tool calls that wait for a person's approval. Absent if no tool of the runtime needs one. */
+  readonly approvals?: Approvals;
   /**
    * Whether turns can run now: an agent and a model exist, the store works, and the server is not
    * stopping.
@@ -108,7 +108,7 @@ export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime',
     claim: 'function',
     run: 'function',
     conversations: 'object',
-    approvals: 'object',
+    'approvals?': 'object',
     ready: 'function',
   },
 });

@@ -98,7 +98,7 @@ const STORE = plugin({
     };
     const methods = ['load','version','begin','commit','abandon','recover','create','info','find','list','setMetadata','turns','putSummary','fork','delete','health'];
     const store = Object.fromEntries(methods.map((name) => [name, () => {}]));
-    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, state });
+    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, approvals: {}, state });
     return { start() { values = new Map(); }, stop() { values = undefined; } };`,
 }).replace('import {', 'import { SessionStores,');
 /** A server with an entry that uses `ctx.state` like this. */

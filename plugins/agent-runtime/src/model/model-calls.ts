@@ -148,11 +148,21 @@ export class ModelCalls {
 /** The error for the caller if a model call fails. */
 export function modelFailed(error: ModelError | undefined): TurnError {
   if (!error) return new TurnError('model_failed', 'No model connection of the agent is running.');
-  const { code = 'model_failed', message, retryAfter } = error;
-  return new TurnError(code, `The model connection failed: ${message}`, { cause: error, retryAfter });
+  const { code = 'model_failed', message, retryAfter, isUpstream } = error;
+  return new TurnError(code, `The model connection failed: ${message}`, {
+    cause: error,
+    retryAfter,
+    isUpstream: isUpstream || undefined,
+  });
 }
 
+/**
+ * What providers say when a part of the conversation is at fault. Gemini names nothing: "Request
+ * contains an invalid argument".
+ */
+const HISTORY = /messages?\b|history|contents?\b|signature|thinking|thought|reasoning|tool|function|role|item|invalid argument/i;
+
 /** Whether an error may be about what the provider attached to its earlier answers. */
-function isAboutHistory({ isRequestFault, code }: ModelError): boolean {
-  return isRequestFault && code !== 'context_length_exceeded' && code !== 'content_filter';
+function isAboutHistory({ isRequestFault, code, message }: ModelError): boolean {
+  return isRequestFault && code !== 'context_length_exceeded' && code !== 'content_filter' && HISTORY.test(message);
 }

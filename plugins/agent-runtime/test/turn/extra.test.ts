@@ -105,9 +105,10 @@ t.test('a refused request is repeated once without extras, and the first refusal
     answerWith('done'),
     refusal('bad signature.'),
     answerWith('fine'),
-    refusal('bad image.'),
+    refusal('bad signature of a message.'),
     refusal('no signature.'),
     refusal('bad image.'),
+    refusal('bad message.'),
   ]);
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'a', tools: ['clock'] } },
@@ -119,8 +120,10 @@ t.test('a refused request is repeated once without extras, and the first refusal
   t.match((await turn('anna')).at(-1), { type: 'finished' });
   t.same(extras(model.asked[2]?.messages), ['call: a', 'message: a']);
   t.same(extras(model.asked[3]?.messages), []);
-  t.match((await turn('anna')).at(-1), { type: 'failed', failure: { message: /bad image/ } });
+  t.match((await turn('anna')).at(-1), { type: 'failed', failure: { message: /bad signature of a message/ } });
   t.equal(model.asked.length, 6);
+  t.match((await turn('anna')).at(-1), { type: 'failed', failure: { message: /bad image/ } });
+  t.equal(model.asked.length, 7, 'another refusal is not answered by leaving extras out');
   t.match((await turn('berta')).at(-1), { type: 'failed' });
-  t.equal(model.asked.length, 7, 'a request without extras is not repeated');
+  t.equal(model.asked.length, 8, 'a request without extras is not repeated');
 });

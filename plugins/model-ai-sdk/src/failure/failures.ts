@@ -107,6 +107,7 @@ export class Failures {
       retryable: isTransient(status),
       retryAfter,
       isRequestFault: REQUEST_FAULTS.has(status),
+      isUpstream: true,
       cause: error,
     });
   }
@@ -134,7 +135,7 @@ export class Failures {
   }
 
   #requestFault(code: 'context_length_exceeded' | 'invalid_request', message: string, cause: unknown): ModelError {
-    return new ModelError(message, { code, cause });
+    return new ModelError(message, { code, cause, isUpstream: code === 'context_length_exceeded' });
   }
 
   #clean(text: string): string {

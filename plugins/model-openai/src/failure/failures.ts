@@ -142,7 +142,12 @@ export class Failures {
     if (isCredentials(cause, text)) return this.#credentials(cause.status, text, { retryable: false });
     const retryable = isTransient(cause, text) && !isDailyQuota(error);
     const retryAfter = retryable ? seconds(retryDelay(error, text)) : undefined;
-    return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { code, retryable, retryAfter });
+    return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, {
+      code,
+      retryable,
+      retryAfter,
+      isUpstream: true,
+    });
   }
 
   /** A status other than success. @param body the part of it that was read. */
@@ -165,6 +170,7 @@ export class Failures {
     return this.#error(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
       ...options,
       code,
+      isUpstream: true,
       isRequestFault: code === undefined ? isRequestFault(status) : undefined,
     });
   }
@@ -172,6 +178,7 @@ export class Failures {
   #tooLong(how: string, text: string): ModelError {
     return this.#error(`the conversation is too long for the model; the model server ${how}: ${text}`, {
       code: 'context_length_exceeded',
+      isUpstream: true,
     });
   }
 

@@ -123,7 +123,7 @@ const SUMMARIES: ReadonlySet<string> = new Set(['compaction', 'compaction_summar
 
 /** Whether an item holds a summary. */
 export function isSummary(item: Readonly<Record<string, unknown>> | null): boolean {
-  return SUMMARIES.has(String(item?.type));
+  return typeof item?.type === 'string' && SUMMARIES.has(item.type);
 }
 
 class InputBuilder implements ReadItems {

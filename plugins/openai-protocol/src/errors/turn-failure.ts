@@ -5,6 +5,8 @@ import { invalidRequest, ProtocolError, rateLimited, serviceError, unavailable }
 /** Seconds. OpenAI's clients wait no longer. */
 const MAX_CLIENT_WAIT = 60;
 const NO_RETRY = { 'x-should-retry': 'false' };
+/** Codes of failures at which a repeated request would fail again. */
+const LASTING: ReadonlySet<Failure['code']> = new Set(['invalid_request', 'context_length_exceeded']);
 
 /**
  * Converts the failure of a turn or a session operation to an error response. A stream whose head
@@ -17,6 +19,9 @@ const NO_RETRY = { 'x-should-retry': 'false' };
 export function turnFailureError(failure: Failure, stateful: boolean, input = 'messages'): ProtocolError {
   const { code, message } = failure;
   const headers = { ...waitOf(failure), ...(failure.toolsRan && NO_RETRY) };
+  // Whatever a model server reports, the run has failed: a 502, except for refused content.
+  if (failure.isUpstream && code !== 'content_filter')
+    return serviceError(502, message, { ...headers, ...((stateful || LASTING.has(code)) && NO_RETRY) });
   switch (code) {
     case 'invalid_request':
       return invalidRequest(message, { param: failure.param ?? null });
