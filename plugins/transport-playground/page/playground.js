@@ -11,11 +11,26 @@ import {
   setAddress,
   titleOf,
 } from './sessions.js';
-import { applyEvent, endsTurn, endTurn, isRunning, messagesOf, newTurn, spokenTurn, turnsOf } from './turn.js';
+import {
+  addWaiting,
+  applyEvent,
+  applyToEarlier,
+  continueTurn,
+  decideCall,
+  denyDecided,
+  endsTurn,
+  endTurn,
+  isRunning,
+  messagesOf,
+  newTurn,
+  spokenTurn,
+  turnsOf,
+} from './turn.js';
 import { TurnRunner } from './turn-runner.js';
 
 /** @typedef {import('./api.js').ApiError} ApiError */
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
+/** @typedef {import('./turn.js').ToolItem} ToolItem */
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./sessions.js').Session} Session */
 
@@ -34,7 +49,8 @@ const HEALTH_INTERVAL = 20_000;
  * 1. `start` reads the settings, the agents and the sessions, and opens the session in the address.
  *    If the server requires a token, everything but the settings waits for it.
  * 2. `send` runs a turn, one at a time.
- * 3. After a reload, a turn that still runs is followed from its first event.
+ * 3. `decide` approves or denies a call of the last turn. After the last decision the turn goes on.
+ * 4. After a reload, a turn that still runs is followed from its first event.
  */
 export class Playground extends EventTarget {
   log = new EventLog(() => this.#changed());
@@ -148,10 +164,34 @@ export class Playground extends EventTarget {
     this.announcement = `Sent to ${this.agent}.`;
     this.#changed();
     if (!this.isStateless) await this.#makeSession(input);
+    await this.#runLast(turn);
+  }
+
+  /**
+   * Decides about a call that waits. @param {Turn} turn @param {ToolItem} call @param {boolean}
+   * approve
+   */
+  async decide(turn, call, approve) {
+    if (this.isRunning || turn !== this.turns.at(-1) || call.status !== 'waiting') return;
+    if (decideCall(turn, call, approve)) await this.#continue(turn);
+    else this.#changed();
+  }
+
+  /** Sends the decisions about the calls of the last turn. @param {Turn} turn */
+  async #continue(turn) {
+    continueTurn(turn);
+    this.notice = '';
+    this.#changed();
+    await this.#runLast(turn);
+  }
+
+  /** @param {Turn} turn */
+  async #runLast(turn) {
+    const { turns } = this;
     await this.#runner.idle; // a stopped turn may not have ended yet
     if (!isRunning(turn)) return; // this one was stopped meanwhile
     const session = this.isStateless ? '' : (this.session?.id ?? this.key);
-    await this.#watch(turn, (onEvent) => this.#runner.run([...before, turn], this.agent, session, onEvent));
+    await this.#watch(turn, (onEvent) => this.#runner.run(turns, this.agent, session, onEvent));
     if (!this.isStateless) await this.#loadSessions();
   }
 
@@ -171,6 +211,7 @@ export class Playground extends EventTarget {
   async retry() {
     const last = this.turns.at(-1);
     if (!last || this.isRunning) return;
+    if (last.status !== 'completed' && last.decisions.length > 0) return this.#continue(last);
     const input = last.input;
     const { session } = this;
     if (!session || last.status !== 'completed') this.turns = this.turns.slice(0, -1);
@@ -239,6 +280,7 @@ export class Playground extends EventTarget {
     } catch (error) {
       const { name, message, code } = /** @type {ApiError} */ (error);
       if (code === 'invalid_api_key') this.server.access = 'refused';
+      if (code === 'approval_decided') denyDecided(turn);
       if (name === 'AbortError') endTurn(turn, STOPPED);
       else if (isRunning(turn)) endTurn(turn, { status: 'failed', error: { code, message } });
     }
@@ -251,8 +293,10 @@ export class Playground extends EventTarget {
     applyEvent(turn, event);
     if (!this.turns.includes(turn)) return; // another conversation is open by now
     if (event.type === 'response.created' && this.session) {
-      rememberTurn({ responseId: turn.responseId, conversation: this.session.id, input: turn.input });
+      const input = turn.decisions.length > 0 ? '' : turn.input; // the stored turns have it already
+      rememberTurn({ responseId: turn.responseId, conversation: this.session.id, input });
     }
+    for (const one of this.turns) if (one !== turn) applyToEarlier(one, event);
     const tool = event.item?.type === 'mcp_call' ? event.item : undefined;
     if (tool && event.type === 'response.output_item.added') this.announcement = `Running ${tool.name}.`;
     if (endsTurn(event)) this.announcement = spokenTurn(turn);
@@ -312,7 +356,10 @@ export class Playground extends EventTarget {
       if (this.server.models.some((one) => one.id === session.agent)) this.agent = session.agent;
     });
     this.isOpening = false;
-    if (isOpen && this.session) return this.#watchAgain(this.session);
+    if (isOpen && this.session) {
+      await this.#addWaiting(this.session);
+      return this.#watchAgain(this.session);
+    }
     const { notice } = this;
     this.newChat();
     this.notice = notice;
@@ -327,6 +374,16 @@ export class Playground extends EventTarget {
     const { items, hasMore } = await this.sessions.items(id, before);
     this.olderThan = hasMore ? items[0]?.id : undefined;
     this.turns = [...turnsOf(items), ...this.turns];
+  }
+
+  /** Shows the calls of a session that wait for approval. @param {Session} session */
+  async #addWaiting({ id }) {
+    if (!this.server.canListApprovals) return;
+    await this.#try(async () => {
+      const waiting = await this.sessions.approvals(id);
+      const last = this.turns.at(-1);
+      if (last && waiting.length > 0 && this.session?.id === id) addWaiting(last, waiting);
+    });
   }
 
   /** Follows the turn that ran when the page was reloaded. @param {Session} session */

@@ -74,6 +74,15 @@ export class Sessions {
   }
 
   /**
+   * The calls of a session that wait for approval, in their order.
+   * @param {string} id @returns {Promise<{ id: string, tool?: string, arguments?: string }[]>}
+   */
+  async approvals(id) {
+    const { data } = await this.#api.get('v1/approvals?limit=100');
+    return data.reverse().filter((/** @type {{ conversation: string }} */ { conversation }) => conversation === id);
+  }
+
+  /**
    * @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @returns
    * {Promise<Session>}
    */

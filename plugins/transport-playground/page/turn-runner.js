@@ -41,7 +41,7 @@ export class TurnRunner {
     const isStateless = session === '';
     const own = isStateless ? turns : turns.slice(-1);
     if (this.#server.isLive) {
-      const input = isStateless ? inputItemsOf(own) : own[0]?.input;
+      const input = isStateless ? inputItemsOf(own) : nextInput(own[0]);
       const rest = isStateless ? { store: false } : { conversation: session };
       return this.#live.run({ model, reasoning: { summary: 'auto' }, input, ...rest }, onEvent);
     }
@@ -67,6 +67,14 @@ export class TurnRunner {
   close() {
     this.#live.close();
   }
+}
+
+/**
+ * What the next request of a turn says: decisions about its calls, or its message. @param {Turn |
+ * undefined} turn
+ */
+function nextInput(turn) {
+  return turn?.decisions.length ? turn.decisions : turn?.input;
 }
 
 /**

@@ -13,7 +13,9 @@
  * @property {string} arguments JSON text, perhaps incomplete
  * @property {string | null} output
  * @property {string | null} error
- * @property {'running' | 'ok' | 'failed' | 'stopped'} status
+ * @property {'running' | 'ok' | 'failed' | 'stopped' | 'waiting' | 'approved' | 'denied'} status
+ *   the last three are of a call that a person decides about
+ * @property {string} approvalId of the request for approval; empty if nobody was asked
  * @property {boolean} isOurs
  * @property {string} callId of a call that is left to the client
  * @property {number} startedAt
@@ -39,7 +41,13 @@
  * @property {Usage | undefined} usage
  * @property {number} startedAt
  * @property {number | undefined} ms duration, if this page saw the turn run
+ * @property {Decision[]} decisions about its calls, which the next request sends
  * @property {number} version grows with each change
+ *
+ * @typedef {object} Decision a person's decision, as an item of the protocol
+ * @property {'mcp_approval_response'} type
+ * @property {string} approval_request_id
+ * @property {boolean} approve
  *
  * @typedef {{ type: string, [field: string]: any }} ProtocolEvent an event or item of the Responses
  *   protocol
@@ -61,6 +69,7 @@ export function newTurn(input, fields) {
     usage: undefined,
     startedAt: performance.now(),
     ms: undefined,
+    decisions: [],
     version: 0,
     ...fields,
   };
@@ -87,6 +96,8 @@ export function spokenTurn(turn) {
   const answer = answerOf(turn);
   if (turn.status === 'failed') return `The turn failed. ${turn.error?.message ?? ''}`;
   if (turn.status === 'incomplete') return `The turn was stopped. ${answer}`;
+  const waiting = waitingCalls(turn).length;
+  if (waiting > 0) return `${waiting === 1 ? 'A tool call needs' : `${waiting} tool calls need`} your approval. ${answer}`;
   return `Answer: ${answer.slice(0, 1000)}`;
 }
 
@@ -112,12 +123,98 @@ export function applyEvent(turn, event) {
 export function endTurn(turn, { status, usage, error, incomplete_details }) {
   turn.version++;
   turn.status = status;
-  turn.usage = usage ?? undefined;
+  turn.usage = sumOf(turn.usage, usage ?? undefined);
   turn.error = error ?? undefined;
   turn.reason = incomplete_details?.reason ?? '';
   turn.ms = performance.now() - turn.startedAt;
+  if (status === 'completed') turn.decisions = [];
   for (const item of turn.items) {
     if (item.kind === 'tool' && item.status === 'running') item.status = item.isOurs ? 'ok' : 'stopped';
+  }
+}
+
+/** @param {Usage | undefined} one @param {Usage | undefined} other */
+function sumOf(one, other) {
+  if (!one || !other) return one ?? other;
+  return {
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+    total_tokens: one.total_tokens + other.total_tokens,
+  };
+}
+
+/** The calls that wait for a person. @param {Turn} turn @returns {ToolItem[]} */
+export function waitingCalls({ items }) {
+  return items.filter((item) => item.kind === 'tool').filter(({ status }) => status === 'waiting');
+}
+
+/**
+ * Takes a person's decision. Nothing runs before all calls are decided, so one request sends all
+ * decisions.
+ * @param {Turn} turn @param {ToolItem} call @param {boolean} approve
+ * @returns {boolean} whether no call waits any more
+ */
+export function decideCall(turn, call, approve) {
+  turn.version++;
+  call.status = approve ? 'approved' : 'denied';
+  turn.decisions.push({ type: 'mcp_approval_response', approval_request_id: call.approvalId, approve });
+  return waitingCalls(turn).length === 0;
+}
+
+/**
+ * Continues a turn whose calls were decided: events of another response follow. @param {Turn} turn
+ */
+export function continueTurn(turn) {
+  turn.version++;
+  turn.status = 'sending';
+  turn.sequence = -1;
+  turn.error = undefined;
+  turn.reason = '';
+  turn.startedAt = performance.now() - (turn.ms ?? 0); // without the time that the person took
+  turn.ms = undefined;
+}
+
+/**
+ * The server has denied calls that were approved here, for example as their time was over.
+ * @param {Turn} turn
+ */
+export function denyDecided(turn) {
+  turn.version++;
+  for (const decision of turn.decisions) decision.approve = false;
+  for (const item of turn.items) if (item.kind === 'tool' && item.status === 'approved') item.status = 'denied';
+}
+
+/**
+ * Applies an event of a later turn to an earlier one. A message overtakes the calls that wait, and
+ * denies them; but if it is a line that approves them, they run in its turn.
+ * @param {Turn} turn @param {ProtocolEvent} event
+ */
+export function applyToEarlier(turn, { type, item: { approval_request_id: approved } = {} }) {
+  const chosen = turn.status === 'completed' ? turn.decisions.map((decision) => decision.approval_request_id) : [];
+  for (const item of turn.items) {
+    if (item.kind !== 'tool') continue;
+    const isOvertaken = type === 'response.created' && (item.status === 'waiting' || chosen.includes(item.approvalId));
+    const isApproved = item.status === 'denied' && item.approvalId === approved;
+    if (!isOvertaken && !isApproved) continue;
+    turn.version++;
+    item.status = isApproved ? 'approved' : 'denied';
+  }
+}
+
+/**
+ * Shows the calls that wait in a stored turn, whose items do not say so.
+ * @param {Turn} turn the last one @param {readonly { id: string, tool?: string, arguments?: string
+ *   }[]} approvals
+ */
+export function addWaiting(turn, approvals) {
+  turn.version++;
+  for (const { id, tool = '', arguments: text = '' } of approvals) {
+    const [server = '', name = ''] = tool.split(/\/(.*)/);
+    const item = itemFrom({ type: 'mcp_approval_request', id, server_label: server, name, arguments: text });
+    const isSame = (/** @type {TurnItem} */ one) =>
+      one.kind === 'tool' && one.status === 'stopped' && one.server === server && one.name === name && one.arguments === text;
+    const at = turn.items.findIndex(isSame);
+    if (item) turn.items.splice(at < 0 ? turn.items.length : at, at < 0 ? 0 : 1, item);
   }
 }
 
@@ -138,7 +235,7 @@ const APPLY = {
   },
   'response.output_item.added': (turn, { item }) => {
     const added = itemFrom(item);
-    if (added) turn.items.push(added);
+    if (added) addItem(turn, added);
   },
   'response.output_item.done': (turn, { item }) => finishItem(turn, item),
   'response.output_text.delta': (turn, event) => addText(turn, 'text', event),
@@ -166,7 +263,7 @@ function itemFrom(item) {
   const { type, id = '', error } = item;
   if (type === 'message') return { kind: 'text', id, text: textOf(item.content) };
   if (type === 'reasoning') return { kind: 'reasoning', id, text: textOf(item.summary) };
-  if (!['mcp_call', 'function_call', 'custom_tool_call'].includes(type)) return undefined;
+  if (!['mcp_call', 'mcp_approval_request', 'function_call', 'custom_tool_call'].includes(type)) return undefined;
   return {
     kind: 'tool',
     id,
@@ -176,12 +273,30 @@ function itemFrom(item) {
     output: item.output ?? null,
     error: error ? textOf(error.content) || error.message || JSON.stringify(error) : null,
     status: statusOf(item),
-    isOurs: type !== 'mcp_call',
+    isOurs: !type.startsWith('mcp_'),
+    approvalId: type === 'mcp_approval_request' ? id : (item.approval_request_id ?? ''),
     callId: item.call_id ?? '',
     startedAt: performance.now(),
     ms: undefined,
     progress: '',
   };
+}
+
+/**
+ * Adds an item. A call that was approved takes the place of the request for approval. @param {Turn}
+ * turn @param {TurnItem} item
+ */
+function addItem({ items }, item) {
+  const asked = (/** @type {TurnItem} */ one) =>
+    item.kind === 'tool' && item.approvalId !== '' && isAskedBy(one, item.approvalId);
+  const at = items.findIndex(asked);
+  if (at < 0) items.push(item);
+  else items[at] = item;
+}
+
+/** @param {TurnItem} item @param {string} approvalId */
+function isAskedBy(item, approvalId) {
+  return item.kind === 'tool' && item.approvalId === approvalId;
 }
 
 /** @param {Turn} turn @param {ProtocolEvent} done */
@@ -191,10 +306,10 @@ function finishItem(turn, done) {
   const before = turn.items[at];
   if (!item) return;
   if (!before) {
-    turn.items.push(item);
+    addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
     const ms = before.ms ?? performance.now() - before.startedAt;
-    turn.items[at] = { ...item, ms };
+    turn.items[at] = { ...item, ms: item.status === 'waiting' ? undefined : ms };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
@@ -228,7 +343,8 @@ function endTool(turn, event, status) {
 }
 
 /** @param {ProtocolEvent} item @returns {ToolItem['status']} */
-function statusOf({ status, error }) {
+function statusOf({ type, status, error }) {
+  if (type === 'mcp_approval_request') return 'waiting';
   if (error || status === 'failed') return 'failed';
   if (status === 'in_progress') return 'running';
   return status === 'incomplete' ? 'stopped' : 'ok';

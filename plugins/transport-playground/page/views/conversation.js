@@ -1,5 +1,5 @@
 import { html, nothing } from 'lit/html.js';
-import { answerOf, isRunning } from '../turn.js';
+import { answerOf, isRunning, waitingCalls } from '../turn.js';
 import { copyButton, count, duration, icon, pretty, preview } from './parts.js';
 import './markdown-text.js';
 
@@ -47,35 +47,44 @@ function renderTurn(turn, app, isLast) {
     <article class="turn" data-status=${status}>
       ${input === '' ? nothing : html`<div class="asked"><p>${input}</p></div>`}
       <div class="answer">
-        ${turn.items.map(itemView)} ${running ? waiting(turn) : nothing} ${status === 'failed' ? failure(turn) : nothing}
-        ${status === 'incomplete' ? ending : nothing}
+        ${turn.items.map((item) => itemView(item, turn, app, isLast))} ${running ? waiting(turn) : nothing}
+        ${status === 'failed' ? failure(turn) : nothing} ${status === 'incomplete' ? ending : nothing}
       </div>
       ${running ? nothing : footer(turn, app, isLast)}
     </article>`;
 }
 
-/** @param {TurnItem} item */
-function itemView(item) {
-  if (item.kind === 'tool') return toolCard(item);
+/** @param {TurnItem} item @param {Turn} turn @param {Playground} app @param {boolean} isLast */
+function itemView(item, turn, app, isLast) {
+  if (item.kind === 'tool')
+    return toolCard(item, item.status === 'waiting' && isLast ? approvalButtons(item, turn, app) : nothing);
   if (item.text === '') return nothing;
   if (item.kind === 'text') return html`<markdown-text .text=${item.text}></markdown-text>`;
   return html`<details class="reasoning"><summary>${icon('chevron')} Reasoning</summary><p>${item.text}</p></details>`;
 }
 
 /** @type {Record<ToolItem['status'], string>} */
-const STATES = { running: 'running', ok: 'done', failed: 'failed', stopped: 'stopped' };
+const STATES = {
+  running: 'running',
+  ok: 'done',
+  failed: 'failed',
+  stopped: 'stopped',
+  waiting: 'needs approval',
+  approved: 'approved',
+  denied: 'denied',
+};
 
-/** @param {ToolItem} tool */
-function toolCard(tool) {
+/** @param {ToolItem} tool @param {unknown} buttons */
+function toolCard(tool, buttons) {
   const { server, name, status, isOurs, output, error, ms } = tool;
   const isHidden = tool.arguments === '' && output === null && status !== 'running';
   const state = isOurs && output === null && status !== 'running' ? 'left to the client' : STATES[status];
   return html`
-    <details class="tool" data-status=${status}>
+    <details class="tool" data-status=${status} ?open=${status === 'waiting'}>
       <summary>
-        <span class="tool-mark">${status === 'running' ? html`<span class="spinner"></span>` : icon(markOf(tool))}</span>
+        <span class="tool-mark">${status === 'running' ? html`<span class="spinner"></span>` : icon(MARKS[status])}</span>
         <span class="tool-name">
-          ${server === '' || server === name ? nothing : html`<span class="tool-server">${server}</span>`}${name}
+          ${server === '' || server === name ? nothing : html`<span class="tool-server">${server}</span>`}${name || 'An action'}
         </span>
         <span class="tool-preview">${tool.progress || preview(tool.arguments)}</span>
         <span class="tool-state">
@@ -87,14 +96,41 @@ function toolCard(tool) {
         ${isHidden ? html`<p class="hint">This agent does not show the arguments and results of its tools.</p>` : nothing}
         ${tool.arguments === '' ? nothing : dataBlock('Arguments', pretty(tool.arguments))}
         ${error ? dataBlock('Error', error) : nothing} ${output ? dataBlock('Result', pretty(output)) : nothing}
+        ${buttons}
       </div>
     </details>`;
 }
 
-/** @param {ToolItem} tool */
-function markOf({ status }) {
-  return status === 'ok' ? 'check' : status === 'failed' ? 'cross' : 'stop';
+/** @param {ToolItem} call @param {Turn} turn @param {Playground} app */
+function approvalButtons(call, turn, app) {
+  const { server, name } = call;
+  const what = name === '' ? 'the action' : server === '' || server === name ? name : `${server}/${name}`;
+  const others = waitingCalls(turn).length + turn.decisions.length > 1;
+  const onClick = (/** @type {Event} */ { currentTarget }) => {
+    const button = /** @type {HTMLButtonElement} */ (currentTarget);
+    button.closest('.tool')?.querySelector('summary')?.focus(); // the buttons go
+    void app.decide(turn, call, button.value === 'approve');
+  };
+  return html`
+    <div class="approval">
+      <button type="button" class="primary" value="approve" aria-label=${`Approve ${what}`} @click=${onClick}>
+        ${icon('check')} Approve
+      </button>
+      <button type="button" class="plain" value="deny" aria-label=${`Deny ${what}`} @click=${onClick}>Deny</button>
+      ${others ? html`<span class="hint">Nothing runs before all calls are decided.</span>` : nothing}
+    </div>`;
 }
+
+/** @type {Record<ToolItem['status'], import('./parts.js').IconName>} */
+const MARKS = {
+  running: 'stop',
+  ok: 'check',
+  failed: 'cross',
+  stopped: 'stop',
+  waiting: 'warning',
+  approved: 'check',
+  denied: 'cross',
+};
 
 /** @param {string} label @param {string} text */
 function dataBlock(label, text) {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { access } from './cases/access.js';
 import { accessibility } from './cases/accessibility.js';
+import { approvals } from './cases/approvals.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
 import { layout } from './cases/layout.js';
@@ -15,7 +16,17 @@ t.setTimeout(600_000);
 t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t) => {
   const browser = await launch();
   t.teardown(() => browser.close());
-  for (const [name, cases] of Object.entries({ chat, sessions, access, code, safety, accessibility, layout, screenshot })) {
+  for (const [name, cases] of Object.entries({
+    chat,
+    approvals,
+    sessions,
+    access,
+    code,
+    safety,
+    accessibility,
+    layout,
+    screenshot,
+  })) {
     await t.test(name, { timeout: 300_000 }, async (t) => {
       await cases(t, browser);
     });

@@ -31,6 +31,24 @@ async function openWithAxe(...parameters: Parameters<typeof Playground.open>): P
 }
 
 export async function accessibility(t: Test, browser: Browser): Promise<void> {
+  for (const [scheme, width] of [
+    ['light', 1280],
+    ['dark', 360],
+  ] as const) {
+    t.test(`axe finds nothing in calls that need approval: ${scheme}, ${width} pixels wide`, async (t) => {
+      const yaml = '  guarded: { model: fast, tools: [desk], approve: [desk] }\n';
+      const app = await startPlayground(t, { yaml });
+      const page = await openWithAxe(t, browser, app, { scheme, width });
+      await page.agent.selectOption('guarded');
+      app.models.enqueue({ toolCalls: [lookUp('treasure'), lookUp('secret')] });
+      await page.ask('Look up both');
+      await page.button('Deny desk/lookup').first().click();
+      await page.page.locator('.tool[data-status=denied]').waitFor();
+      t.same(await findings(page), []);
+      t.same(page.problems, []);
+    });
+  }
+
   for (const [scheme, width, height] of [
     ['light', 1280, 800],
     ['dark', 1280, 800],

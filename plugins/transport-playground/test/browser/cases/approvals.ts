@@ -1,0 +1,169 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Browser, Locator } from 'playwright-core';
+import type { Test } from 'tap';
+import { Playground } from '../support/playground.js';
+import { lookUp, startPlayground } from '../support/server.js';
+
+const SURFACES = '  websocket: {}\n  conversations: {}\n  approvals: {}\n  playground: {}\n';
+const guarded = (more = '') => `  guarded: { model: fast, tools: [desk], approve: [desk]${more} }\n`;
+
+/**
+ * Opens a page whose agent asks before it looks something up, and the topics that it has looked up.
+ */
+async function openGuarded(t: Test, browser: Browser, more = '') {
+  const topics: string[] = [];
+  const lookup = (topic: string) => {
+    topics.push(topic);
+    return `All about ${topic}`;
+  };
+  const app = await startPlayground(t, { surfaces: SURFACES, yaml: guarded(more), lookup });
+  const page = await Playground.open(t, browser, app);
+  await page.agent.selectOption('guarded');
+  const says = (text: string, ...asked: string[]) => app.models.enqueue({ toolCalls: asked.map(lookUp) }, { text });
+  return { app, page, topics, says };
+}
+
+/** Waits until a card shows a state. */
+const shows = (card: Locator, state: string) => card.locator('.tool-state').getByText(state, { exact: true }).waitFor();
+
+/** Waits until the answer has this text. */
+const answered = (page: Playground, text: string) => page.page.getByText(text, { exact: true }).waitFor();
+
+export async function approvals(t: Test, browser: Browser): Promise<void> {
+  t.test('AP-2 a person approves a call by a button, and it runs once', async (t) => {
+    const { page, topics, says } = await openGuarded(t, browser);
+    says('It lies under the oak.', 'treasure');
+    const turn = await page.ask('Where is the treasure?');
+    const card = page.cards.first();
+    t.match(
+      await card.innerText(),
+      /lookup\s+topic: "treasure"\s+needs approval\s+Arguments\s+.+"treasure"\s+\}\s+Approve\s+Deny/s,
+    );
+    t.same(topics, []);
+    await page.button('Approve desk/lookup').focus();
+    await page.page.keyboard.press('Enter');
+    await answered(page, 'It lies under the oak.');
+    await page.ended(0);
+    t.same(topics, ['treasure']);
+    t.equal(await page.turns.count(), 1, 'the answer goes on where it stopped');
+    t.equal(await page.cards.count(), 1);
+    t.equal(await card.getAttribute('data-status'), 'ok');
+    t.equal(await page.button(/^(Approve|Deny)/).count(), 0);
+    t.match(await turn.locator('.turn-facts').innerText(), /1 tool call$/);
+    t.same(page.problems, []);
+  });
+
+  t.test('AP-2 a call that a person denies does not run', async (t) => {
+    const { app, page, topics, says } = await openGuarded(t, browser);
+    says('Then I did not look.', 'treasure');
+    await page.ask('Where is the treasure?');
+    await page.button('Deny desk/lookup').click();
+    await answered(page, 'Then I did not look.');
+    await shows(page.cards.first(), 'denied');
+    t.match(app.asked.messages.at(-1), { role: 'tool', content: 'A person denied the call. It did not run.' });
+    t.same(topics, []);
+    t.same(page.problems, []);
+  });
+
+  t.test('AP-4 of several calls each is decided, and nothing runs before the last', async (t) => {
+    const { page, topics, says } = await openGuarded(t, browser);
+    says('One of them.', 'treasure', 'secret');
+    await page.ask('Look up both');
+    const [first, second] = [page.cards.nth(0), page.cards.nth(1)];
+    await first.getByRole('button', { name: /^Approve/ }).click();
+    await shows(first, 'approved');
+    t.same(topics, []);
+    await second.getByRole('button', { name: /^Deny/ }).click();
+    await answered(page, 'One of them.');
+    t.same(topics, ['treasure']);
+    t.equal(await first.getAttribute('data-status'), 'ok');
+    await shows(second, 'denied');
+    t.same(page.problems, []);
+  });
+
+  t.test('AP-4 an ordinary message denies what waits, also what is half decided', async (t) => {
+    const { app, page, topics } = await openGuarded(t, browser);
+    app.models.enqueue({ toolCalls: [lookUp('treasure'), lookUp('secret')] }, { text: 'Fine.' });
+    await page.ask('Look up both');
+    await page.cards
+      .first()
+      .getByRole('button', { name: /^Approve/ })
+      .click();
+    await page.ask('Never mind');
+    await shows(page.cards.nth(0), 'denied');
+    await shows(page.cards.nth(1), 'denied');
+    t.equal(await page.button(/^(Approve|Deny)/).count(), 0);
+    t.same(topics, []);
+    t.same(page.problems, []);
+  });
+
+  t.test('AP-3 a line that approves works too', async (t) => {
+    const { page, topics, says } = await openGuarded(t, browser);
+    says('Here it is.', 'treasure');
+    await page.ask('Where is the treasure?');
+    await page.ask('approve all');
+    await answered(page, 'Here it is.');
+    await shows(page.cards.first(), 'approved');
+    t.same(topics, ['treasure']);
+    t.same(page.problems, []);
+  });
+
+  t.test('after a reload the buttons are there again', async (t) => {
+    const { page, topics, says } = await openGuarded(t, browser);
+    says('Here it is.', 'treasure');
+    await page.ask('Where is the treasure?');
+    await page.page.reload();
+    await page.settled();
+    await shows(page.cards.first(), 'needs approval');
+    t.equal(await page.cards.count(), 1);
+    await page.button('Approve desk/lookup').click();
+    await answered(page, 'Here it is.');
+    t.same(topics, ['treasure']);
+    t.same(page.problems, []);
+  });
+
+  t.test('AP-4 an approval that comes too late is a denial, and the agent can be told so', async (t) => {
+    const { page, topics, says } = await openGuarded(t, browser, ', approvalExpires: 1s');
+    says('Too late.', 'treasure');
+    await page.ask('Where is the treasure?');
+    await setTimeout(1100);
+    await page.button('Approve desk/lookup').click();
+    await page.page.getByRole('alert').getByText('counts as denied before').waitFor();
+    await shows(page.cards.first(), 'denied');
+    await page.button('Retry').click();
+    await answered(page, 'Too late.');
+    t.same(topics, []);
+    t.same(page.problems, []);
+  });
+
+  t.test('a failed answer to a decision is retried, and the call does not run again', async (t) => {
+    const { app, page, topics } = await openGuarded(t, browser);
+    app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { status: 401 }, { text: 'Here it is.' });
+    await page.ask('Where is the treasure?');
+    await page.button('Approve desk/lookup').click();
+    await page.page.getByRole('alert').waitFor();
+    await page.button('Retry').click();
+    await answered(page, 'Here it is.');
+    t.same(topics, ['treasure']);
+    t.equal(await page.cards.count(), 1);
+    t.same(page.problems, []);
+  });
+
+  for (const [visibility, shown, button] of [
+    ['names', /lookup\s+needs approval\s+This agent does not show/, 'Approve desk/lookup'],
+    ['none', /An action\s+needs approval\s+This agent does not show/, 'Approve the action'],
+  ] as const) {
+    t.test(`AP-6 the card shows what the visibility ${visibility} allows`, async (t) => {
+      const { page, topics, says } = await openGuarded(t, browser, `, toolVisibility: ${visibility}`);
+      says('Done.', 'treasure');
+      await page.ask('Look');
+      const card = page.cards.first();
+      t.match(await card.innerText(), shown);
+      t.notMatch(await card.innerText(), /treasure/);
+      await page.button(button).click();
+      await answered(page, 'Done.');
+      t.same(topics, ['treasure']);
+      t.same(page.problems, []);
+    });
+  }
+}
