@@ -103,6 +103,7 @@ export class PlaygroundApp extends HTMLElement {
     const { title } = server.settings;
     document.title = turns.length > 0 ? `${agent} · ${title}` : title;
     if (this.isAtEnd) this.#transcript?.scrollTo({ top: 1e9 });
+    else this.#onScroll(); // a card that closes may leave nothing to scroll
     this.#announce();
     this.#fitMessage();
   }

@@ -57,4 +57,22 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     }
     t.same(colours, ['rgb(255, 255, 255)', 'rgb(21, 23, 28)']);
   });
+
+  t.test('when cards close and nothing is left to scroll, no button leads to the end', async (t) => {
+    const yaml = '  guarded: { model: fast, tools: [desk], approve: [desk] }\n';
+    const app = await startPlayground(t, { yaml });
+    const page = await Playground.open(t, browser, app);
+    await page.agent.selectOption('guarded');
+    app.models.enqueue({ toolCalls: ['one', 'two', 'three', 'four'].map(lookUp) }, { text: 'Done.' });
+    await page.ask('Look up all');
+    for (let call = 0; call < 4; call++) {
+      await page.page.locator('#transcript').evaluate('document.querySelector("#transcript").scrollTo(0, 0)');
+      if (call === 0) await page.button('Newest').waitFor();
+      await page.cards.nth(call).getByRole('button', { name: 'Deny desk/lookup' }).click();
+    }
+    await page.page.getByText('Done.', { exact: true }).waitFor();
+    await page.ended(0);
+    t.equal(await page.button('Newest').count(), 0);
+    t.same(page.problems, []);
+  });
 }
