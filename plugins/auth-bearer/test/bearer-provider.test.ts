@@ -84,7 +84,10 @@ t.test('refuses an unknown issued token and leaves other values to other provide
 t.test('refuses a token that is revoked, expired or of an unknown project', async (t) => {
   const refusal = (...known: readonly KnownToken[]) => provider(...known).ask(TOKEN);
   t.same(refusal(issued({ revokedAt: '2026-05-01T00:00:00.000Z' })), { refused: 'the token tok_0000000000000001 is revoked' });
-  t.same(refusal(issued({ expiresAt: '2026-06-01T00:00:00.000Z' })), { refused: 'the token tok_0000000000000001 has expired' });
+  t.same(refusal(issued({ expiresAt: '2026-06-01T00:00:00.000Z' })), {
+    refused: 'the token tok_0000000000000001 has expired',
+    expired: true,
+  });
   t.same(refusal(issued({}, ['default'])), {
     refused: 'the token tok_0000000000000001 belongs to the project "acme", which is not in the configuration',
   });

@@ -59,7 +59,7 @@ export class JwtProvider implements AuthProvider, Lifecycle {
       claims = await checkedClaims(bearer, this.#keys, { ...this.#expected, now: this.#clock.now() });
     } catch (error) {
       if (error instanceof KeysUnavailable) throw error;
-      return { refused: refusalOf(error), expired: hasExpired(error) };
+      return { refused: refusalOf(error), ...(hasExpired(error) && { expired: true }) };
     }
     return principalOf(claims, this.#config, this.#projects);
   }

@@ -150,7 +150,7 @@ t.test('finds keys that have moved', async (t) => {
   t.match(await ask(), { principal: { project: 'default' } });
   place = '/keys/2';
   clock.advance(600_000);
-  t.same(await ask(), { refused: 'expired' });
+  t.same(await ask(), { refused: 'expired', expired: true });
   clock.advance(30_000);
   await ask();
   t.same(issuer.asked, [DISCOVERY, '/keys', '/keys', DISCOVERY, '/keys/2']);
