@@ -112,7 +112,7 @@ t.test('C-220 a refused request that continues an older response leaves no sessi
 t.test('C-220 a response that is cut before its caller was told its id leaves no session', async (t) => {
   const app = await TestServer.start(t, liveConfig());
   const { id } = await created(app, { conversation: 'c', input: 'One' });
-  const cut = async (fields: object) => {
+  const cut = async (fields: object, meanwhile?: () => Promise<unknown>) => {
     const asked = app.models.requests.length;
     app.models.enqueue({ text: ['Be', new Promise(() => {})] });
     const abort = new AbortController();
@@ -120,12 +120,16 @@ t.test('C-220 a response that is cut before its caller was told its id leaves no
     const headers = { 'content-type': 'application/json' };
     const reply = fetch(`${app.url}/v1/responses`, { method: 'POST', headers, body, signal: abort.signal });
     const received = await app.models.received(asked + 1);
+    await meanwhile?.();
     abort.abort();
     await reply.catch(() => {});
     t.equal(await received.ended, 'aborted');
   };
   await cut({});
   await cut({ previous_response_id: id });
+  // Its chain loses its only other response while it runs.
+  const first = await created(app, { input: 'One' });
+  await cut({ previous_response_id: first.id }, () => app.request('DELETE', `/v1/responses/${first.id}`));
   await eventually(async () => (await sessionKeys(app)).join() === 'c');
   t.same(await sessionKeys(app), ['c']);
   app.models.enqueue({ status: 400 }, { status: 400 });

@@ -116,8 +116,8 @@ export class ResponseRunner {
   ): void {
     if (session) this.#sessions.end(session);
     this.#live.end(response, caller.resumable);
-    // The copy of a session that was made for a response has no other use.
-    if (session?.isCopy && isUntold(end, response, caller)) this.#deleteCopy(session, turn);
+    const isLost = isUntold(end, response, caller);
+    if (session) this.#tidy(session, { isLost, isKept: stored && !isLost }, turn);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
     if (!end.failure) {
@@ -135,11 +135,18 @@ export class ResponseRunner {
     }
   }
 
-  #deleteCopy({ conversation }: ResponseSession, { principal }: Plan['turn']): void {
-    this.#runtimes
-      .one()
-      .conversations.delete(conversation, principal)
-      .catch((err) => this.#log.warn({ err, conversation }, 'the session of a refused response could not be deleted'));
+  /** Deletes a session that has no use without the response: a copy, or a chain without others. */
+  #tidy(
+    session: ResponseSession,
+    { isLost, isKept }: { readonly isLost: boolean; readonly isKept: boolean },
+    { principal }: Plan['turn'],
+  ): void {
+    const { conversation } = session;
+    const deleted =
+      session.isCopy && isLost
+        ? this.#runtimes.one().conversations.delete(conversation, principal)
+        : this.#stored.onTurnEnd(session, isKept, principal);
+    deleted.catch((err) => this.#log.warn({ err, conversation }, 'the session of a refused response could not be deleted'));
   }
 }
 

@@ -58,6 +58,8 @@ export function responseOfItem(id: string): string | undefined {
 /** The stored responses of a server. They live as long as their sessions. */
 export class StoredResponses {
   readonly #runtimes: Extensions<AgentRuntime>;
+  /** Sessions of chains whose last response was deleted while a turn ran, by their opaque ids. */
+  readonly #emptied = new Set<string>();
 
   constructor(@inject(CONTEXT) { extensions }: PluginContext) {
     this.#runtimes = extensions(AgentRuntimes);
@@ -119,15 +121,27 @@ export class StoredResponses {
     const stored = await this.get(id, principal, account);
     const left = stored && (await this.#conversations.deleteDocument(id, principal));
     if (!stored || left === undefined) return false;
-    if (stored.isChain && left === 0) await this.#deleteIdle(stored.conversation, principal);
+    if (stored.isChain && left === 0) await this.#deleteEmpty(stored.conversation, principal);
     return true;
   }
 
-  /** Deletes a session that no turn uses. */
-  async #deleteIdle(conversation: string, principal: Principal): Promise<void> {
+  /**
+   * A turn of a session has ended. If no response is kept with the session any more, because that
+   * of the turn was not stored, the session is deleted.
+   *
+   * @param isKept whether the response of the turn was stored.
+   * @throws TurnError
+   */
+  async onTurnEnd({ conversation }: ResponseSession, isKept: boolean, principal: Principal): Promise<void> {
+    if (this.#emptied.delete(conversation) && !isKept) await this.#deleteEmpty(conversation, principal);
+  }
+
+  /** Deletes a session without responses, once no turn uses it. */
+  async #deleteEmpty(conversation: string, principal: Principal): Promise<void> {
     try {
       const { status } = await this.#conversations.get(conversation, principal);
       if (status === 'idle') await this.#conversations.delete(conversation, principal);
+      else this.#emptied.add(conversation);
     } catch (error) {
       if (!(error instanceof TurnError) || error.code !== 'conversation_not_found') throw error;
     }
