@@ -18,7 +18,7 @@ import { mutate } from './mutate.js';
 import { Random } from './random.js';
 
 const CASES = Number(process.env.PLUGBOARD_CASES ?? rounds({ short: 400, long: 20_000, soak: 150_000 }));
-const SEED = Number(process.env.PLUGBOARD_SEED ?? (LENGTH === 'short' ? 33 : Date.now() % 1_000_000));
+const SEED = Number(process.env.PLUGBOARD_SEED ?? (LENGTH === 'soak' ? Date.now() % 1_000_000 : 33));
 const ONLY = process.env.PLUGBOARD_CASE;
 const LIMIT = 60_000 + CASES * 30;
 t.setTimeout(LIMIT * 2);
