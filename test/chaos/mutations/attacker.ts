@@ -40,7 +40,7 @@ export class Attacker {
     const outcome = one.kind === 'socket' ? await this.#message(one) : await this.#request(one);
     const { counts, faults } = this.outcomes;
     counts[outcome] = (counts[outcome] ?? 0) + 1;
-    if (!/^[1-4]\d\d$|^50[237]$|^message$/.test(outcome)) faults.push(`${outcome}: ${one.title}`);
+    if (!/^[1-4]\d\d$|^50[237]$|^529$|^message$/.test(outcome)) faults.push(`${outcome}: ${one.title}`);
   }
 
   close(): void {
