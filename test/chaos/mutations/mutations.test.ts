@@ -28,8 +28,8 @@ const CONNECTIONS = 6;
 /** Milliseconds of processor time for which nothing may hold the event loop. */
 const MAX_HELD = 300;
 /**
- * MiB of live heap, beside what the server counts, that the second half of the cases may add. Caches
- * with limits of their own still fill then: 40,000 cases end no higher than 20,000, at about 115.
+ * MiB of live heap, beside what the server counts, that the second half of the cases may add.
+ * Caches with limits of their own still fill then: 40,000 cases end no higher than 20,000.
  */
 const MAX_GROWTH = 64;
 const MIB = 1024 * 1024;
