@@ -46,6 +46,7 @@ export class PlaygroundApp extends HTMLElement {
       this.isDrawer = matches;
       this.requestUpdate();
     });
+    this.addEventListener('resize', () => this.requestUpdate()); // of a text: its end may have moved
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
     this.ariaBusy = 'true';
     void app.start().then(async () => {

@@ -5,7 +5,8 @@ let renderer;
 
 /**
  * Renders a model's text as Markdown. Blocks that did not change keep their nodes: streaming stays
- * cheap, and a selection survives. The text is shown unrendered until the renderer is loaded.
+ * cheap, and a selection survives. The text is shown unrendered until the renderer is loaded. Each
+ * time the text is rendered anew, `resize` tells it: its height may have changed.
  */
 class MarkdownText extends HTMLElement {
   #text = '';
@@ -71,6 +72,7 @@ class MarkdownText extends HTMLElement {
     });
     this.#sources.length = blocks.length;
     while (this.children.length > blocks.length) this.lastElementChild?.remove();
+    this.dispatchEvent(new Event('resize', { bubbles: true }));
   }
 }
 

@@ -47,6 +47,25 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  t.test('the transcript follows an answer that is rendered late', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const shown = Promise.withResolvers<void>();
+    await page.page.route('**/markdown*.js', async (route) => {
+      await shown.promise; // as on a slow network
+      await route.continue();
+    });
+    app.models.enqueue({ text: '# One\n'.repeat(80) });
+    await page.ask('Go on');
+    t.equal(await page.page.locator('markdown-text .block').count(), 0, 'it is not rendered yet');
+    shown.resolve();
+    await page.page.locator('markdown-text .block').first().waitFor();
+    await page.rendered();
+    t.ok(await page.page.evaluate('transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 1'));
+    t.equal(await page.button('Newest').count(), 0);
+    t.same(page.problems, []);
+  });
+
   t.test('light and dark follow the system', async (t) => {
     const app = await startPlayground(t);
     const colours = [];

@@ -75,9 +75,13 @@ export class Playground {
   async ended(index: number): Promise<Locator> {
     const turn = this.turns.nth(index);
     await turn.locator('.turn-foot').waitFor();
-    // The last words of an answer are rendered one frame after its end.
-    await this.page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+    await this.rendered(); // the last words of an answer are rendered one frame after its end
     return turn;
+  }
+
+  /** Waits until what has changed is shown. */
+  async rendered(): Promise<void> {
+    await this.page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
   }
 
   /** The text of a turn's answer. */
