@@ -9,7 +9,7 @@ import { dialogs, sidebar } from './sidebar.js';
 /** @typedef {import('../sessions.js').Session} Session */
 
 /** Below this width the sidebar is a drawer. style.css has the same number. */
-const NARROW = matchMedia('(max-width: 900px)');
+const NARROW = matchMedia('(max-width: 56.25em)');
 
 /** The transcript follows new text while its end is at most this many pixels away. */
 const NEAR_END = 80;
@@ -363,7 +363,7 @@ export class PlaygroundApp extends HTMLElement {
     const field = /** @type {HTMLTextAreaElement} */ (this.find('#message'));
     if (field.value !== this.draft) field.value = this.draft;
     field.style.height = 'auto';
-    field.style.height = `${Math.min(field.scrollHeight, 220)}px`;
+    field.style.height = `${field.scrollHeight}px`; // the style sheet has a limit
   }
 
   /** Passes the newest announcement to screen readers, but not each one of a quick series. */

@@ -66,6 +66,48 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  for (const [touch, least] of [
+    [false, 24],
+    [true, 44],
+  ] as const) {
+    t.test(`every target has at least ${least} pixels ${touch ? 'where a finger points' : 'for a mouse'}`, async (t) => {
+      const app = await startPlayground(t);
+      const page = await Playground.open(t, browser, app, { width: touch ? 360 : 1280, touch });
+      app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: '```js\nlet a;\n```' });
+      await page.ask('Where?');
+      await page.cards.first().locator('summary').click();
+      const small = () =>
+        page.page.evaluate<string[]>(`[...document.querySelectorAll('button, summary, select, label:has(input), .server-foot a')]
+          .filter((one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+          .map((one) => [one, one.getBoundingClientRect()])
+          .filter(([, { width, height }]) => width < ${least} || height < ${least})
+          .map(([one, { width, height }]) => one.outerHTML.slice(0, 120) + ' ' + width + ' x ' + height)`);
+      t.same(await small(), []);
+      await page.button(/^Session play-/).click();
+      t.same(await small(), [], 'with the popover of the session');
+      await page.page.keyboard.press('Escape');
+      await page.button('Code').click();
+      t.same(await small(), [], 'with the code');
+      await page.page.getByRole('tab', { name: 'Events' }).click();
+      t.same(await small(), [], 'with the events');
+      await page.button('Close the inspector').click();
+      if (touch) await page.button('Open the menu').click();
+      await page.button('Actions for Where?').click();
+      t.same(await small(), [], 'with the menu of a session');
+      t.same(page.problems, []);
+    });
+  }
+
+  t.test('sizes follow the size of text that the reader has chosen', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const size = () => page.page.evaluate<number>('parseFloat(getComputedStyle(document.querySelector("#message")).fontSize)');
+    const before = await size();
+    await page.page.evaluate('document.documentElement.style.fontSize = "32px"');
+    t.equal(await size(), 2 * before);
+    t.equal(await page.page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0);
+  });
+
   t.test('light and dark follow the system', async (t) => {
     const app = await startPlayground(t);
     const colours = [];

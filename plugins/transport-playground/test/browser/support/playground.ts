@@ -6,6 +6,8 @@ interface OpenOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
+  /** Whether a finger points, and not a mouse. */
+  readonly touch?: boolean;
   /** Behind `/playground`, for example a hash. */
   readonly address?: string;
 }
@@ -39,10 +41,12 @@ export class Playground {
 
   /** Opens the page, and waits until it has read what it shows first. */
   static async open(t: Test, browser: Browser, server: TestServer, options: OpenOptions = {}): Promise<Playground> {
-    const { width = 1280, height = 800, scheme = 'light', address = '' } = options;
+    const { width = 1280, height = 800, scheme = 'light', touch = false, address = '' } = options;
     const context = await browser.newContext({
       viewport: { width, height },
       colorScheme: scheme,
+      hasTouch: touch,
+      isMobile: touch,
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });
