@@ -1,6 +1,6 @@
 /**
  * Responses as coding agents speak it (CL-1 to CL-9), over HTTP and WebSocket: tools in namespaces,
- * custom and hosted tools, items that add tools.
+ * custom and hosted tools, items that add tools, counting tokens.
  */
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
@@ -171,6 +171,25 @@ t.test('CL-2 CL-4 CL-5 what has no effect is named, once per request', async (t)
     lines.map((line) => line.ignored_params),
     [named, named],
   );
+});
+
+t.test('CL-6 the tokens of a request are estimated without asking a model', async (t) => {
+  const count = async (body: object) => {
+    const reply = await app.request('POST', '/v1/responses/input_tokens', {}, { model: 'assistant', ...body });
+    t.match(reply, { status: 200, body: { object: 'response.input_tokens', input_tokens: Number } });
+    return (reply.body as { input_tokens: number }).input_tokens;
+  };
+  const { id } = responseIn(await respond(app, { input: 'word '.repeat(800) }));
+  const asked = app.models.requests.length;
+  const short = await count({ input: 'Hi' });
+  t.ok(short > 0 && short < 20, `${short} tokens`);
+  const long = await count({ input: 'word '.repeat(400) });
+  t.ok(long > 500 && long < 600, `${long} tokens`);
+  t.ok((await count({ input: 'Hi', tools: [f('read')] })) > short);
+  t.ok((await count({ input: 'Hi', previous_response_id: id })) > 2000, 'with its question and the answer');
+  t.equal(app.models.requests.length, asked);
+  const refused = await app.request('POST', '/v1/responses/input_tokens', {}, { model: 'assistant' });
+  t.match(refused, { status: 400, body: { error: { param: 'input' } } });
 });
 
 t.test('bad input is refused where it is, or left out by name', async (t) => {

@@ -1,6 +1,6 @@
 import type { Extensions } from '@plugboard/kernel';
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
-import { isResponseId, parseCompaction, type ResponseService, responseNotFound } from '@plugboard/open-responses';
+import { isResponseId, parseCompaction, parseRequest, type ResponseService, responseNotFound } from '@plugboard/open-responses';
 import { formatError, invalidValue, listQueryOf, Page, turnFailureError } from '@plugboard/openai-protocol';
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
@@ -30,6 +30,10 @@ export class ResponseRoutes {
       new CreateResponse(name, services, encoders),
       route({ method: 'POST', path: `${COLLECTION}/compact`, access: ['chat'], body: 'json', startsWork: true }, (request) =>
         this.#compact(request),
+      ),
+      route(
+        { method: 'POST', path: `${COLLECTION}/input_tokens`, access: ['chat'], body: 'json', startsWork: false },
+        (request) => this.#countTokens(request),
       ),
       route({ ...read, path: ONE }, (request) => this.#get(request)),
       route({ ...read, path: `${ONE}/input_items` }, (request) => this.#inputItems(request)),
@@ -71,10 +75,25 @@ export class ResponseRoutes {
   }
 
   /** Summarizes a conversation. */
-  async #compact({ body, principal, requestId, signal, account, bodyLimit }: HttpRequest): Promise<HttpReply> {
-    const inputLimit = { bytes: bodyLimit, setting: 'bodyLimit' };
-    const caller = { principal, requestId, transport: this.#name, signal, account, inputLimit };
-    return { status: 200, body: await this.#service.compact(parseCompaction(body), caller) };
+  async #compact(request: HttpRequest): Promise<HttpReply> {
+    return { status: 200, body: await this.#service.compact(parseCompaction(request.body), this.#callerOf(request)) };
+  }
+
+  /** Estimates the tokens of a request (CL-6). */
+  async #countTokens(request: HttpRequest): Promise<HttpReply> {
+    const input_tokens = await this.#service.countTokens(parseRequest(request.body), this.#callerOf(request));
+    return { status: 200, body: { object: 'response.input_tokens', input_tokens } };
+  }
+
+  #callerOf({ principal, requestId, signal, account, bodyLimit }: HttpRequest) {
+    return {
+      principal,
+      requestId,
+      transport: this.#name,
+      signal,
+      account,
+      inputLimit: { bytes: bodyLimit, setting: 'bodyLimit' },
+    };
   }
 
   get #service(): ResponseService {

@@ -38,6 +38,7 @@ const ROUTES: Readonly<Record<string, 'public' | 'page' | readonly string[]>> = 
   'GET /readyz': 'public',
   'POST /v1/responses': ['chat'],
   'POST /v1/responses/compact': ['chat'],
+  'POST /v1/responses/input_tokens': ['chat'],
   'GET /v1/responses/:response_id': ['sessions:read'],
   'GET /v1/responses/:response_id/input_items': ['sessions:read'],
   'DELETE /v1/responses/:response_id': ['sessions:write'],
@@ -54,7 +55,7 @@ const ROUTES: Readonly<Record<string, 'public' | 'page' | readonly string[]>> = 
 /** The paths of WebSockets, which ask for the scope `chat` as a GET. */
 const UPGRADES = ['/v1/live', '/v1/responses'];
 /** Paths that a GET route matches besides its own: an upgrade, or a route with a parameter. */
-const MATCHED_BY_GET = ['/v1/responses', '/v1/responses/compact', '/v1/messages/count_tokens'];
+const MATCHED_BY_GET = ['/v1/responses', '/v1/responses/compact', '/v1/responses/input_tokens', '/v1/messages/count_tokens'];
 
 /** Where other servers let their configuration be changed, plugins be loaded or keys be made. */
 const ADMINISTRATION = [

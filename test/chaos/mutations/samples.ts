@@ -47,6 +47,7 @@ function samples(known: Known): Readonly<Record<string, readonly object[]>> {
     'POST /v1/chat/completions': chats(conversation),
     'POST /v1/responses': responses(known),
     'POST /v1/responses/compact': responses(known),
+    'POST /v1/responses/input_tokens': responses(known),
     'POST /v1/conversations': [{ agent: 'assistant', metadata: { a: 'b' }, items }],
     'POST /v1/conversations/:id': [{ metadata: { a: 'b' } }],
     'POST /v1/conversations/:id/fork': [{}, { after: 1 }],

@@ -1,7 +1,7 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
 import type { Account, AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { ProtocolError } from '@plugboard/openai-protocol';
+import { estimateTokens, ProtocolError } from '@plugboard/openai-protocol';
 import type { EventReader } from '../live/event-reader.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
@@ -9,7 +9,7 @@ import type { InputItem, ResponseRequest } from '../request/request.js';
 import { type CompactedConversation, Compactor, type SummaryCaller } from './compactor.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
 import { eventAhead, eventsExpired, responseNotFound } from './response-errors.js';
-import type { Plan, PlannedResponse, ResponseCaller } from './response-plan.js';
+import type { InputCaller, Plan, PlannedResponse, ResponseCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
 import { ResponseRunner } from './response-runner.js';
 import { StoredResponses } from './stored-responses.js';
@@ -184,6 +184,23 @@ export class ResponseService {
    */
   compact(request: ResponseRequest, caller: SummaryCaller): Promise<CompactedConversation> {
     return this.#compactor.compact(request, caller);
+  }
+
+  /**
+   * Estimates the tokens of a request and of what it continues. No model is asked. The agent's own
+   * prompt and tools, and the messages of a `conversation`, are not counted.
+   *
+   * @throws ProtocolError for a request that could not be served either. @throws TurnError
+   */
+  async countTokens(
+    request: ResponseRequest,
+    caller: InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>,
+  ): Promise<number> {
+    const { turn } = await this.#planner.plan(
+      { ...request, store: false },
+      { ...caller, incremental: false, resumable: false, extensions: false },
+    );
+    return estimateTokens([...(turn.history ?? []), ...turn.messages], turn.clientTools);
   }
 }
 
