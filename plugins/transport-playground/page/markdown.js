@@ -3,10 +3,21 @@ import { Marked } from 'marked';
 
 /** What text needs: no forms, media, styles or ids. */
 const TAGS =
-  'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s strong sub sup table tbody td th thead tr ul'.split(
+  'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s span strong sub sup table tbody td th thead tr ul'.split(
     ' ',
   );
-const ATTRIBUTES = ['alt', 'class', 'href', 'src', 'start', 'title'];
+const ATTRIBUTES = ['align', 'alt', 'class', 'href', 'src', 'start', 'title'];
+
+/**
+ * The classes of an element, where it may have any: those that the style sheet or the frame of a
+ * block needs.
+ */
+const CLASSES = /** @type {Record<string, RegExp>} */ ({
+  CODE: /^language-[\w+#.-]+$/,
+  SPAN: /^(?:task(?: done)?|off-screen|hljs-[\w -]+)$/,
+});
+
+const ALIGNMENT = /^(?:left|right|center)$/;
 
 const WEB = /^(?:https?|mailto):/i;
 const IMAGE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
@@ -18,6 +29,11 @@ const marked = new Marked({
     /** HTML in a text is shown as text. */
     html({ text }) {
       return escapeMarkup(text);
+    },
+    /** A box that nobody can tick. */
+    checkbox({ checked }) {
+      const [name, word] = checked ? ['task done', 'Done'] : ['task', 'To do'];
+      return `<span class="${name}"><span class="off-screen">${word}:</span></span> `;
     },
     /** Loading a remote image would leak data to its server, so it becomes a link. */
     image({ href, text }) {
@@ -36,8 +52,8 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
     } else node.removeAttribute('href');
   }
   if (node.nodeName === 'IMG' && !IMAGE.test(node.getAttribute('src') ?? '')) node.remove();
-  const name = node.getAttribute('class');
-  if (name !== null && !(node.nodeName === 'CODE' && /^language-[\w+#.-]+$/.test(name))) node.removeAttribute('class');
+  if (!CLASSES[node.nodeName]?.test(node.getAttribute('class') ?? '')) node.removeAttribute('class');
+  if (!ALIGNMENT.test(node.getAttribute('align') ?? '')) node.removeAttribute('align');
 });
 
 /** The top-level blocks of a Markdown text. @param {string} text */
@@ -53,7 +69,14 @@ export function blocksOf(text) {
  * @param {ReturnType<typeof blocksOf>[number]} block @returns {DocumentFragment}
  */
 export function renderBlock({ token, links }) {
-  const markup = marked.parser(Object.assign([token], { links }));
+  return sanitize(marked.parser(Object.assign([token], { links })));
+}
+
+/**
+ * Markup as nodes without anything that could run or load (S-27). @param {string} markup @returns
+ * {DocumentFragment}
+ */
+export function sanitize(markup) {
   return DOMPurify.sanitize(markup, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ATTRIBUTES,

@@ -1,7 +1,18 @@
+import { wrapButton } from './wrap.js';
+
 /** @type {Promise<typeof import('../markdown.js')> | undefined} */
 let loading;
 /** @type {typeof import('../markdown.js') | undefined} */
 let renderer;
+
+/** @type {Promise<typeof import('../highlight.js')> | undefined} */
+let highlighter;
+
+/** Longer blocks of code stay without colours: they would hold the page up. In characters. */
+const MAX_COLOURED = 20_000;
+
+/** How long the last block of a text must stay the same before it is coloured, in milliseconds. */
+const QUIET_TIME = 150;
 
 /**
  * Renders a model's text as Markdown. Blocks that did not change keep their nodes: streaming stays
@@ -13,6 +24,8 @@ class MarkdownText extends HTMLElement {
   /** @type {string[]} */
   #sources = [];
   #isPending = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #quiet;
 
   /** @param {string} text */
   set text(text) {
@@ -72,12 +85,40 @@ class MarkdownText extends HTMLElement {
     });
     this.#sources.length = blocks.length;
     while (this.children.length > blocks.length) this.lastElementChild?.remove();
+    for (const block of [...this.children].slice(0, -1)) colour(block);
+    clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(() => colour(this), QUIET_TIME); // the last block may still grow
     this.dispatchEvent(new Event('resize', { bubbles: true }));
   }
 }
 
+/** Colours the code below an element, once. @param {Element} element */
+function colour(element) {
+  for (const code of element.querySelectorAll('pre > code:not([data-coloured])')) {
+    const text = code.textContent;
+    code.setAttribute('data-coloured', '');
+    if (code.className !== '' && text.length <= MAX_COLOURED) void colourCode(code, text, languageOf(code));
+  }
+}
+
+/** @param {Element} code @param {string} text @param {string} language */
+async function colourCode(code, text, language) {
+  highlighter ??= import('../highlight.js');
+  const module = await highlighter.catch(() => undefined); // the code can be read without colours
+  const markup = module?.highlight(text, language);
+  if (markup !== undefined && renderer) code.replaceChildren(renderer.sanitize(markup));
+}
+
 /**
- * A line above a block of code with its language and a button that copies it. @param
+ * The language of a block of code, in small letters; empty if it names none. @param {Element |
+ * null} code
+ */
+function languageOf(code) {
+  return code?.className.replace('language-', '').toLowerCase() ?? '';
+}
+
+/**
+ * A line above a block of code with its language, and buttons that wrap and copy it. @param
  * {HTMLPreElement} pre
  */
 function addFrame(pre) {
@@ -85,14 +126,14 @@ function addFrame(pre) {
   frame.className = 'code-frame';
   const bar = document.createElement('div');
   bar.className = 'code-bar';
-  const language = /language-(\S+)/.exec(pre.querySelector('code')?.className ?? '')?.[1] ?? 'text';
+  const language = languageOf(pre.querySelector('code')) || 'text';
   const label = document.createElement('span');
   label.textContent = language;
   const button = document.createElement('button');
   button.type = 'button';
   button.className = 'copy-code';
   button.textContent = 'Copy';
-  bar.append(label, button);
+  bar.append(label, wrapButton(), button);
   pre.tabIndex = 0; // to be scrolled with the keyboard
   pre.setAttribute('aria-label', `Code, ${language}`);
   pre.setAttribute('role', 'region');

@@ -5,6 +5,7 @@ import { approvals } from './cases/approvals.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
 import { layout } from './cases/layout.js';
+import { markdown } from './cases/markdown.js';
 import { safety } from './cases/safety.js';
 import { screenshot } from './cases/screenshot.js';
 import { sessions } from './cases/sessions.js';
@@ -22,6 +23,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     sessions,
     access,
     code,
+    markdown,
     safety,
     accessibility,
     layout,

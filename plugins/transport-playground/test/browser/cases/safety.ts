@@ -39,6 +39,11 @@ const PAYLOADS = [
   '```html"onmouseover=attack()\n<img src=x onerror=attack()>\n```',
   '| <img src=x onerror=attack()> |\n| --- |\n| <script>attack()</script> |',
   '# <img src=x onerror=attack()>',
+  '```html\n<img src=x onerror=attack()><script>attack()</script>\n```',
+  '```js\nconst a = "<img src=x onerror=attack()>"; // <svg onload=attack()>\n```',
+  '```__proto__\n<img src=x onerror=attack()>\n```',
+  '- [x] <img src=x onerror=attack()>\n- [ ] [link](javascript:attack())',
+  '| a |\n| :-: |\n| <td align="x" onclick=attack()> |',
   '- <img src=x onerror=attack()>',
   '\u0000<img src=x onerror=attack()>',
   '<playground-app></playground-app><markdown-text text="x"></markdown-text>',
@@ -58,6 +63,7 @@ export async function safety(t: Test, browser: Browser): Promise<void> {
       app.models.enqueue({ text: payload });
       await page.ask('Next');
     }
+    await page.page.locator('.hljs-name').first().waitFor(); // markup in code is coloured too
     await page.button('Code').click();
     await page.button('Events').click();
     for (const link of await page.page.locator('markdown-text a[href]').all()) {

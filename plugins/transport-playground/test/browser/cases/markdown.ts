@@ -1,0 +1,90 @@
+import { eventually } from '@plugboard/testing';
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+const PROGRAM = '// why\nconst answer = 42;\nsend(answer);';
+
+export async function markdown(t: Test, browser: Browser): Promise<void> {
+  t.test('task lists show what is done, and table columns are aligned', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: '- [x] packed\n- [ ] sent\n\n| a | b | c |\n| - | -: | :-: |\n| 1 | 2 | 3 |' });
+    const turn = await page.ask('How far is it?');
+    t.same(await turn.locator('li').allTextContents(), ['Done: packed', 'To do: sent']);
+    t.equal(await turn.locator('.task').count(), 2);
+    t.equal(await turn.locator('.task.done').count(), 1);
+    const alignments = await page.page.evaluate(
+      '[...document.querySelectorAll("td")].map((cell) => getComputedStyle(cell).textAlign)',
+    );
+    t.same(alignments, ['left', 'right', 'center']);
+    t.same(page.problems, []);
+  });
+
+  t.test('code is coloured when it is complete, and is copied as it was written', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({
+      text: [`\`\`\`js\n${PROGRAM}\n\`\`\`\n\n`, 'More', gate.promise, ' text.\n\n```nonsense\nlet a;\n```'],
+    });
+    await page.say('Write it');
+    await page.page.locator('.hljs-keyword', { hasText: 'const' }).waitFor();
+    t.equal(await page.page.locator('.hljs-comment').innerText(), '// why', 'while the turn runs');
+    gate.resolve();
+    const turn = await page.ended(0);
+    await turn.getByRole('button', { name: 'Copy', exact: true }).first().click();
+    t.equal((await page.clipboard()).trim(), PROGRAM);
+    await eventually(async () => (await turn.locator('code[data-coloured]').count()) === 2);
+    t.equal(await turn.locator('code').nth(1).locator('span').count(), 0, 'a language that is not known stays plain');
+    t.same(page.problems, []);
+  });
+
+  t.test('a huge block of code stays plain', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: `\`\`\`js\n${'const a = 1;\n'.repeat(2000)}\`\`\`\n\n\`\`\`js\nconst b = 2;\n\`\`\`` });
+    const turn = await page.ask('Write it');
+    await turn.locator('code').nth(1).locator('.hljs-keyword').waitFor();
+    t.equal(await turn.locator('code').first().locator('span').count(), 0);
+    t.same(page.problems, []);
+  });
+
+  t.test('the script that colours code is loaded with the first code, and nothing is lost without it', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const loaded: string[] = [];
+    await page.page.route('**/highlight*.js', (route) => {
+      loaded.push(route.request().url());
+      return route.abort();
+    });
+    app.models.enqueue({ text: 'Only words.' }, { text: '```js\nlet a;\n```' });
+    await page.ask('Speak');
+    await page.page.locator('markdown-text .block').first().waitFor();
+    t.equal(loaded.length, 0);
+    const turn = await page.ask('Write it');
+    await eventually(() => loaded.length === 1);
+    t.match(await turn.locator('code').innerText(), 'let a;');
+  });
+
+  t.test('lines of code wrap in all blocks at once, also after a reload', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const block = `\`\`\`\n${'long line '.repeat(40)}\n\`\`\``;
+    app.models.enqueue({ text: `${block}\n\nAnd\n\n${block}` });
+    const turn = await page.ask('Write it');
+    const scrolls = () => turn.locator('pre').evaluateAll((all) => all.map((one) => one.scrollWidth > one.clientWidth));
+    t.same(await scrolls(), [true, true]);
+    const wrap = turn.getByRole('button', { name: 'Wrap' });
+    await wrap.first().click();
+    t.same(await scrolls(), [false, false]);
+    t.equal(await wrap.nth(1).getAttribute('aria-pressed'), 'true');
+    await page.page.reload();
+    await wrap.first().waitFor();
+    t.same(await scrolls(), [false, false]);
+    await wrap.first().click();
+    t.same(await scrolls(), [true, true]);
+    t.same(page.problems, []);
+  });
+}
