@@ -60,7 +60,7 @@ for (const [surface, create] of Object.entries(SURFACES)) {
       tools: [f('late'), { type: 'namespace', name: 'n', tools: [patch] }],
     };
     const { output, tools: echoed } = await create(t, { input: [more, user('Go')], tools });
-    t.same(offered(), ['read', 'agents__stop', 'late', 'n__apply_patch']);
+    t.same(offered(), ['agents__stop', 'late', 'n__apply_patch', 'read']);
     t.match(output, [{ type: 'function_call', name: 'stop', namespace: 'agents', arguments: '{"id":1}' }]);
     t.match(echoed, [{ name: 'read' }, { type: 'namespace' }, { type: 'web_search' }]);
     app.models.enqueue({ text: ['Done.'] });

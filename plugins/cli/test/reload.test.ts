@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
+import { COST_OF_PREFIX } from '../src/server/cold-sessions.js';
 import { distribution, Plugboard, plugin, run } from './plugboard.js';
 
 const YAML = distribution['plugboard.yaml'] ?? '';
@@ -100,7 +101,15 @@ t.test('rule 8: check --diff prints what a reload would change', async (t) => {
   await writeFile(file, CHANGED.replace('fast: { use: ./model.js }', 'fast: { use: ./model.js, key: secret }'));
   t.strictSame(await check(), {
     code: 0,
-    lines: ['plugboard.yaml is valid', 'SERVER: a reload would change', '  added models.fast.key', '  added agents.third'],
+    lines: [
+      'plugboard.yaml is valid',
+      'SERVER: a reload would change',
+      '  added models.fast.key',
+      '  added agents.third',
+      COST_OF_PREFIX,
+      '  agents.assistant: models.fast',
+      '  agents.other: models.fast',
+    ],
   });
   program.kill('SIGHUP');
   await program.logs('the changed configuration was applied');
@@ -113,6 +122,10 @@ t.test('rule 8: check --diff prints what a reload would change', async (t) => {
       'plugboard.yaml is valid for a new start, but not for a reload',
       'SERVER: a reload would be refused, because these cannot change while the server runs; restart it',
       '  changed sessions.ttl',
+      COST_OF_PREFIX,
+      '  agents.assistant: models.fast',
+      '  agents.third: models.fast',
+      '  agents.other: models.fast',
     ],
   });
   program.kill('SIGTERM');

@@ -60,7 +60,10 @@ export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model
 export interface ModelRequest {
   /** The conversation. An `extra` in it is this connection's own. */
   readonly messages: readonly Message[];
-  /** The tools the model may call, in a stable order. If empty, none are declared. */
+  /**
+   * The tools the model may call: the agent's by name, then the caller's by name. If empty, none
+   * are declared.
+   */
   readonly tools: readonly ToolDeclaration[];
   /**
    * Sampling parameters by their names in the protocol, including `tool_choice`. Only supported

@@ -7,11 +7,11 @@ export class PrefixDigest {
   readonly #hash = createHash('sha256');
 
   constructor(tools: readonly ToolDeclaration[]) {
-    this.#hash.update(digestOfTools(tools));
+    this.#hash.update(digestOf(tools));
   }
 
   add(message: Message): void {
-    this.#hash.update(digestOf(message, message));
+    this.#hash.update(digestOf(message));
   }
 
   get value(): string {
@@ -28,18 +28,12 @@ export function prefixOf(messages: readonly Message[], tools: readonly ToolDecla
 
 const digests = new WeakMap<object, string>();
 
-/** The order of tools means nothing. */
-function digestOfTools(tools: readonly ToolDeclaration[]): string {
-  return digestOf(tools, () => tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)));
-}
-
 /** Each message is digested once, and so is the list of an agent's tools. */
-function digestOf(key: object, value: object | (() => object)): string {
-  let digest = digests.get(key);
+function digestOf(value: object): string {
+  let digest = digests.get(value);
   if (digest === undefined) {
-    const json = JSON.stringify(typeof value === 'function' ? value() : value, withSortedKeys);
-    digest = createHash('sha256').update(json).digest('base64url');
-    digests.set(key, digest);
+    digest = createHash('sha256').update(JSON.stringify(value, withSortedKeys)).digest('base64url');
+    digests.set(value, digest);
   }
   return digest;
 }

@@ -18,7 +18,7 @@ export interface AgentTool {
 
 /** The current tools of one agent. */
 export interface Toolbox {
-  /** In a stable order, which keeps the prompt prefix stable between turns. */
+  /** By name, so that requests keep their prefix whatever order the sources list their tools in. */
   readonly declarations: readonly ToolDeclaration[];
   /** By their names at the model. */
   readonly tools: ReadonlyMap<string, AgentTool>;
@@ -164,7 +164,7 @@ export class Toolboxes {
         declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
       }
     });
-    return { declarations, tools };
+    return { declarations: byName(declarations), tools };
   }
 
   #checkOf(entry: string, tool: Tool): ArgumentsValidator | undefined {
@@ -194,9 +194,14 @@ export class Toolboxes {
  */
 export function toolboxWith(toolbox: Toolbox, declared: readonly ToolDeclaration[]): Toolbox {
   if (declared === toolbox.declarations) return toolbox;
-  const declarations = declared.filter(({ name }) => toolbox.tools.has(name));
+  const declarations = byName(declared.filter(({ name }) => toolbox.tools.has(name)));
   const names = new Set(declarations.map(({ name }) => name));
   return { declarations, tools: new Map([...toolbox.tools].filter(([name]) => names.has(name))) };
+}
+
+/** Sorted tools: providers cache a request up to the first difference (AI-10). */
+export function byName(declarations: readonly ToolDeclaration[]): readonly ToolDeclaration[] {
+  return declarations.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 const LIST_FAILED = 'the tools of an entry cannot be listed';

@@ -37,7 +37,7 @@ import { StreamedCalls } from '../model/streamed-calls.js';
 import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { ServerCall } from '../tools/tool-runner.js';
-import { type Toolbox, toolboxWith } from '../tools/toolbox.js';
+import { byName, type Toolbox, toolboxWith } from '../tools/toolbox.js';
 
 export interface LoopOptions {
   readonly agent: Agent;
@@ -75,7 +75,8 @@ export async function runLoop({
   assertDistinctTools(turn.clientTools, toolbox);
   await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
 
-  const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
+  const declarations =
+    turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...byName(turn.clientTools)];
   const streamedTools = turn.incremental ? turn.clientTools.map(({ name }) => name) : [];
   const guard = new RepeatGuard();
   const interceptors = deps.toolInterceptors.all();

@@ -39,6 +39,26 @@ t.test('a source that fails when the server starts is reported with its entry', 
   ]);
 });
 
+t.test('requests have the tools by name, then those of the caller by name, in whatever order they come (AI-10)', async (t) => {
+  const model = new ScriptedModel(() => answerWith('x'));
+  const source = (...names: readonly string[]): ToolSource => ({ tools: () => names.map((name) => tool(name, () => '')) });
+  let isReversed = false;
+  const { runtime, target } = await startRuntime({
+    agents: { x: { model: 'fast', tools: ['s', 'b'], clientTools: 'passthrough' } },
+    models: { fast: model },
+    tools: { s: { tools: () => source(...(isReversed ? ['d', 'c'] : ['c', 'd'])).tools(AbortSignal.any([])) }, b: source('z') },
+  });
+  for (const names of [['n', 'm'], ['m', 'n'], []]) {
+    const clientTools = names.map((name) => ({ name, description: '', inputSchema: { type: 'object' } }) as const);
+    await collect(runtime.run(request(target('x'), { clientTools })));
+    isReversed = !isReversed;
+  }
+  t.same(
+    model.asked.map(({ tools }) => tools.map(({ name }) => name).join()),
+    ['b__z,s__c,s__d,m,n', 'b__z,s__c,s__d,m,n', 'b__z,s__c,s__d'],
+  );
+});
+
 /** A running agent with the tool `a`, whose source then returns something else. */
 async function changing() {
   let list: () => unknown = () => [tool('a', () => '')];

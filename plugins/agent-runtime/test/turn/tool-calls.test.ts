@@ -159,7 +159,7 @@ t.test('R-040 R-042 tool errors and invalid arguments go to the model, and the t
     'error: The tool failed: just a string',
     'error: The tool failed: no reason given',
     /^error: The tool returned neither text nor content parts/,
-    /^error: There is no tool "absent"\. Available tools: strict, sync/,
+    /^error: There is no tool "absent"\. Available tools: broken, late/,
     /^error: The tool failed: /,
   ]);
   t.match(endOf(events), { type: 'finished', reason: 'stop' });

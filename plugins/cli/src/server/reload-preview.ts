@@ -1,4 +1,6 @@
+import { dirname } from 'node:path';
 import { changesBetween } from '@plugboard/kernel/internal';
+import { COST_OF_PREFIX, coldSessions } from './cold-sessions.js';
 import { composeServer } from './compose.js';
 import { describeChange } from './describe-change.js';
 import { digested, environmentOf, type RunningConfig, runningConfigs } from './running-config.js';
@@ -25,14 +27,17 @@ export async function previewReloads(file: string): Promise<readonly ReloadPrevi
 
 async function previewReload(file: string, { pid, since, salt, image: inForce }: RunningConfig): Promise<ReloadPreview> {
   const { inspection } = await composeServer({ file, env: environmentOf(pid) ?? process.env });
-  const changes = changesBetween(inForce, digested(inspection.image, salt));
+  const after = digested(inspection.image, salt);
+  const changes = changesBetween(inForce, after);
+  const cold = coldSessions({ before: inForce, after, values: inspection.image, folder: dirname(file) });
+  const costs = cold.length === 0 ? [] : [COST_OF_PREFIX, ...cold];
   const fixed = changes.filter(({ needsRestart }) => needsRestart);
   const list = (some: typeof changes) => some.map((change) => `  ${describeChange(change)}`);
   const about = `server ${pid}, configured ${since}`;
   if (fixed.length > 0) {
     const why = `${about}: a reload would be refused, because these cannot change while the server runs; restart it`;
-    return { lines: [why, ...list(fixed)], isRefused: true };
+    return { lines: [why, ...list(fixed), ...costs], isRefused: true };
   }
   if (changes.length === 0) return { lines: [`${about}: a reload would change nothing`], isRefused: false };
-  return { lines: [`${about}: a reload would change`, ...list(changes)], isRefused: false };
+  return { lines: [`${about}: a reload would change`, ...list(changes), ...costs], isRefused: false };
 }

@@ -86,10 +86,14 @@ export function environmentOf(pid: number): Environment | undefined {
   }
 }
 
-/** Replaces the values of an image by digests. Keys stay readable. */
+/**
+ * Replaces the values of an image by digests. Keys stay readable, and so do lists and their
+ * lengths.
+ */
 export function digested(image: ConfigImage, salt: string): ConfigImage {
   const digest = (value: unknown): unknown => {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    if (Array.isArray(value)) return value.map(digest);
+    if (typeof value === 'object' && value !== null) {
       return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, digest(child)]));
     }
     return createHmac('sha256', salt)

@@ -69,11 +69,10 @@ function providerOptions(own: Readonly<Record<string, unknown>>, config: AiSdkCo
 /** The last conversion of a list of tools. An agent has the same list in each of its turns. */
 const knownTools = new WeakMap<readonly ToolDeclaration[], LanguageModelV4FunctionTool[]>();
 
-/** Sorted by name, so that the prefix of requests stays the same whatever the order (AI-10). */
 function toolsOf(tools: readonly ToolDeclaration[]): LanguageModelV4FunctionTool[] {
   const known = knownTools.get(tools);
   if (known) return known;
-  const converted = tools.map(toolOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const converted = tools.map(toolOf);
   knownTools.set(tools, converted);
   return converted;
 }
