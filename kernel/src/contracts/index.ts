@@ -116,5 +116,6 @@ export type { DocumentStore, StoredDocument } from './store/document-store.js';
 export type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from './store/idempotency-store.js';
 export type { PendingToolCalls, PendingToolCallsOwner } from './store/pending-tool-calls.js';
 export { isBlankKey, sessionKeyProblem } from './store/session-key.js';
+export { sessionTitle } from './store/session-title.js';
 export { isToolImagesMessage, toolImagesMessage } from './tools/tool-images.js';
 export type { ToolPart, ToolResultParts } from './tools/tool-source.js';

@@ -18,6 +18,7 @@ import {
   type StoredSession,
   type StoredTurn,
   type Summary,
+  sessionTitle,
   type TurnBegin,
   type TurnCommit,
   type TurnPage,
@@ -82,6 +83,7 @@ export class StarterStore implements SessionStore {
       const session = state.sessions.get(keyOf(id)) ?? this.#add(state, id, {});
       session.turns.push(structuredClone(messages));
       session.user = user ?? session.user;
+      session.title ??= sessionTitle(messages);
       session.updatedAt = this.#clock.now();
       if (turnId !== undefined) state.begun.delete(turnId);
       if (idempotency) this.#putAnswer(state, idempotency);
@@ -105,7 +107,7 @@ export class StarterStore implements SessionStore {
   create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     return this.#change((state) => {
       if (state.sessions.has(keyOf(id))) throw new SessionExists();
-      this.#add(state, id, { metadata, turns: messages.length > 0 ? [messages] : [] });
+      this.#add(state, id, { metadata, title: sessionTitle(messages), turns: messages.length > 0 ? [messages] : [] });
     });
   }
 
@@ -168,10 +170,10 @@ export class StarterStore implements SessionStore {
       if (state.sessions.has(keyOf(copy))) throw new SessionExists();
       const session = state.sessions.get(keyOf(id));
       if (!session) return;
-      const { metadata, user, summary } = session;
+      const { metadata, user, title, summary } = session;
       const copied = session.turns.slice(0, turns);
       const isCovered = (summary?.messages ?? 0) <= copied.flat().length;
-      this.#add(state, copy, { metadata, user, turns: copied, summary: isCovered ? summary : undefined });
+      this.#add(state, copy, { metadata, user, title, turns: copied, summary: isCovered ? summary : undefined });
     });
   }
 
@@ -302,7 +304,7 @@ export class StarterStore implements SessionStore {
   #add(state: State, id: SessionId, more: Partial<Session>): Session {
     const now = this.#clock.now();
     const base = this.#deletedVersion(state, id);
-    const empty = { user: undefined, metadata: {}, turns: [], summary: undefined };
+    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], summary: undefined };
     const session = { id: { ...id }, base, createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
     state.sessions.set(keyOf(id), session);
     return session;
@@ -346,8 +348,8 @@ function bytesOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
 }
 
-function infoOf({ id, createdAt, updatedAt, user, metadata, turns }: Session): SessionInfo {
+function infoOf({ id, createdAt, updatedAt, user, title, metadata, turns }: Session): SessionInfo {
   const bytes = bytesOf(turns.flat());
   const conversation = conversationId(id);
-  return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, bytes, user, metadata });
+  return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, bytes, user, title, metadata });
 }

@@ -19,6 +19,7 @@ export interface Session {
   readonly createdAt: number;
   updatedAt: number;
   user: string | undefined;
+  title: string | undefined;
   metadata: Metadata;
   turns: (readonly Message[])[];
   summary: Summary | undefined;

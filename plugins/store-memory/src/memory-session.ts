@@ -8,6 +8,7 @@ import {
   type StoredSession,
   type StoredTurn,
   type Summary,
+  sessionTitle,
   type TurnPage,
 } from '@plugboard/kernel/contracts';
 import type { FrozenCopy } from './frozen-copy.js';
@@ -48,6 +49,7 @@ export class MemorySession {
   readonly origin: Origin;
   #updatedAt: number;
   #user: string | undefined;
+  #title: string | undefined;
   #metadata: FrozenCopy<Metadata> = { value: Object.freeze({}), bytes: 0 };
   #summary: FrozenCopy<Summary> | undefined;
   readonly #turns: FrozenCopy<readonly Message[]>[] = [];
@@ -93,6 +95,7 @@ export class MemorySession {
       turns: this.turnCount,
       bytes: this.bytes,
       ...(this.#user !== undefined && { user: this.#user }),
+      ...(this.#title !== undefined && { title: this.#title }),
       metadata: this.#metadata.value,
     };
   }
@@ -103,6 +106,7 @@ export class MemorySession {
     this.#messageBytes += turn.bytes;
     this.#updatedAt = now;
     this.#user = user ?? this.#user;
+    this.#title ??= sessionTitle(turn.value);
   }
 
   setMetadata(metadata: FrozenCopy<Metadata>, now: number): void {
@@ -176,14 +180,15 @@ export class MemorySession {
   }
 
   /**
-   * Copies its first turns, metadata and user to a new session, and its summary if the copied turns
-   * include all it covers.
+   * Copies its first turns, metadata, user and title to a new session, and its summary if the
+   * copied turns include all it covers.
    */
   fork(id: SessionId, turns: number, origin: Origin): MemorySession {
     const copy = new MemorySession(id, origin);
     const copied = this.#turns.slice(0, turns);
     for (const turn of copied) copy.add(turn, origin.createdAt, this.#user);
     copy.#user = this.#user;
+    copy.#title = this.#title;
     copy.#metadata = this.#metadata;
     const messages = copied.reduce((sum, { value }) => sum + value.length, 0);
     if (this.#summary && this.#summary.value.messages <= messages) copy.#summary = this.#summary;

@@ -19,6 +19,7 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
+import { sessionTitle } from '@plugboard/kernel/contracts';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
@@ -171,7 +172,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
     const { used, changes } = await this.#write('durable', (tables) => {
       const { sessions, turns, idempotency, state } = tables;
-      const added = sessions.commit(id, expected, bodies, user ?? null);
+      const added = sessions.commit(id, expected, bodies, user ?? null, () => sessionTitle(messages));
       if (turnId !== undefined) turns.end(turnId);
       state.change(changed);
       const bytes = tables.approvals.put(id, approvals);
@@ -198,7 +199,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     const bodies = encodeMessages(messages);
     const bytes = Buffer.byteLength(text) + sizeOf(bodies);
     this.#assertFits(id, bytes);
-    await this.#write('durable', ({ sessions }) => sessions.create(id, text, bodies));
+    await this.#write('durable', ({ sessions }) => sessions.create(id, text, bodies, sessionTitle(messages) ?? null));
     this.#addUsage(id.project, { sessions: 1, bytes });
   }
 

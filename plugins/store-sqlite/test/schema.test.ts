@@ -20,13 +20,13 @@ function oldFile(folder: string, schema: number): void {
   database.close();
 }
 
-for (const schema of [1, 2, 3, 4, 5, 6, 7, 8]) {
+for (const schema of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
   t.test(`migrates a file of schema ${schema} with all its content`, async (t) => {
     const folder = t.testdir();
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
-    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 9 });
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 10 });
     t.same(await loaded(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await loaded(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
@@ -37,9 +37,10 @@ for (const schema of [1, 2, 3, 4, 5, 6, 7, 8]) {
       updatedAt: ANNA_USED,
       turns: 2,
       bytes: [...turn(1), ...turn(2)].reduce((sum, one) => sum + JSON.stringify(one).length, '{}'.length),
+      title: 'question 1',
       metadata: {},
     });
-    t.match(await store.find('other', conversationId(OTHER)), { id: OTHER, createdAt: OTHER_USED, turns: 1 });
+    t.match(await store.find('other', conversationId(OTHER)), { id: OTHER, createdAt: OTHER_USED, turns: 1, title: '漢字' });
     t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: ANNA }]);
     t.same(await store.recover(), [{ id: ANNA, turnId: 'turn_3', input: [{ role: 'user', content: 'question 3' }] }]);
     t.same(await store.pendingToolCalls.load(OWNER, 'call_1'), [{ role: 'user', content: 'parked' }]);

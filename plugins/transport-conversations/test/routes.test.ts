@@ -92,6 +92,23 @@ t.test('a change without metadata is refused', async (t) => {
   t.match(error, { status: 400, body: { error: { param: 'metadata', code: 'missing_required_parameter' } } });
 });
 
+t.test('filters of the list are passed on, and others are refused', async (t) => {
+  let asked: unknown;
+  const list: Conversations['list'] = async (page) => {
+    asked = page;
+    return [];
+  };
+  const ask = (query: string) => bench({ list }).ask('GET /v1/conversations', { query: new URLSearchParams(query) });
+  await ask('agent=assistant&status=running&search=%20a%27%3B--%20&user=ann&limit=5');
+  const page = { limit: 6, order: 'desc', after: undefined };
+  t.strictSame(asked, { ...page, user: 'ann', agent: 'assistant', status: 'running', search: "a';--" });
+  await ask('search=%20');
+  t.strictSame(asked, { ...page, limit: 21, user: undefined, agent: undefined, status: undefined, search: undefined });
+  for (const query of ['status=busy', 'status=', `search=${'x'.repeat(201)}`, 'search=a&search=b']) {
+    t.match(await ask(query).catch((error) => error), { status: 400, body: { error: { param: query.replace(/=.*/s, '') } } });
+  }
+});
+
 t.test('times are in whole seconds', async (t) => {
   const get: Conversations['get'] = async () => ({
     id: { project: 'default', agent: 'assistant', key: 's' },
@@ -101,6 +118,7 @@ t.test('times are in whole seconds', async (t) => {
     turns: 2,
     bytes: 100,
     user: 'ann',
+    title: 'Rain',
     metadata: { a: 'b' },
     status: 'quarantined',
   });
@@ -111,6 +129,7 @@ t.test('times are in whole seconds', async (t) => {
       id: 'conv_1',
       object: 'conversation',
       created_at: 1,
+      title: 'Rain',
       metadata: { a: 'b' },
       status: 'quarantined',
       turns: 2,

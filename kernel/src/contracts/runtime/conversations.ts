@@ -19,7 +19,18 @@ export interface Conversations {
    * @throws TurnError `conversation_exists` if the key is taken; `invalid_request`.
    */
   create(target: Target, conversation: NewConversation, principal: Principal): Promise<Conversation>;
-  list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]>;
+  /**
+   * Lists the sessions that match every filter, in the order of their creation. `search` matches a
+   * part of the title, the key or the metadata's `title`, in upper or lower case.
+   */
+  list(
+    page: Omit<SessionPage, 'agents'> & {
+      readonly agent?: string | undefined;
+      readonly status?: Conversation['status'] | undefined;
+      readonly search?: string | undefined;
+    },
+    principal: Principal,
+  ): Promise<readonly Conversation[]>;
   get(id: string, principal: Principal): Promise<Conversation>;
   setMetadata(id: string, metadata: Metadata, principal: Principal): Promise<Conversation>;
   turns(id: string, page: TurnPage, principal: Principal): Promise<ConversationTurns>;

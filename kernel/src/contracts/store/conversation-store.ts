@@ -40,6 +40,8 @@ export interface SessionId {
  *    Sessions can still be read and deleted, a turn that has begun can still be committed, and
  *    other projects are not affected. A store that evicts sessions at its limits evicts those of
  *    the same project.
+ * 7. A session's title is `sessionTitle` of the messages of the first `create` or `commit` that
+ *    returns one. It never changes after that, and a fork has the title of its source.
  *
  * @public
  */
@@ -87,8 +89,8 @@ export interface ConversationStore {
   putSummary(id: SessionId, version: number, summary: Summary): Promise<void>;
   /**
    * Copies a session to another key of the same project and agent: its metadata, its user and its
-   * first `turns` turns (or all, if it has fewer), numbered from 1. The summary is copied if every
-   * message it covers is. Does nothing if there is no such session.
+   * title, its first `turns` turns (or all, if it has fewer), numbered from 1. The summary is
+   * copied if every message it covers is. Does nothing if there is no such session.
    * @throws SessionExists if the new key is taken.
    */
   fork(id: SessionId, key: string, turns: number): Promise<void>;
@@ -143,6 +145,11 @@ export interface SessionInfo {
   readonly bytes: number;
   /** The end user, as named by the latest turn that named one. */
   readonly user?: string | undefined;
+  /**
+   * What it is about, by its first message (`sessionTitle`). Absent while no user has said
+   * anything.
+   */
+  readonly title?: string | undefined;
   readonly metadata: Metadata;
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock, Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
 import { audit, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type {
@@ -16,7 +17,6 @@ import {
   SessionExists,
   type SessionId,
   type SessionInfo,
-  type SessionPage,
   type StoredTurn,
   TurnError,
   type TurnPage,
@@ -34,6 +34,9 @@ import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 import { SessionSupervisor } from './session-supervisor.js';
 
+/** Sessions that are read from the store at once, to find those that match. */
+const READ_AT_ONCE = 200;
+
 /** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;
 
@@ -50,6 +53,7 @@ export class SessionOperations implements Conversations {
   readonly #sessions: SessionSupervisor;
   readonly #agents: CurrentAgents;
   readonly #memory: TurnMemory;
+  #lastPage: Promise<unknown> = Promise.resolve();
 
   constructor(
     @inject(CONTEXT) { clock, ids, log, extensions }: PluginContext,
@@ -78,11 +82,44 @@ export class SessionOperations implements Conversations {
     return this.#created(id);
   }
 
-  async list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]> {
+  async list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
     if (page.after !== undefined && !(await this.#find(page.after, principal)))
       throw new TurnError('invalid_request', `The conversation '${page.after}' in 'after' was not found.`, { param: 'after' });
-    const found = await this.#storeCall(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
-    return found.map((facts) => this.#withStatus(facts));
+    const found: Conversation[] = [];
+    for await (const conversation of this.#listed(page, principal)) {
+      if (!matches(conversation, page)) continue;
+      found.push(conversation);
+      if (found.length === page.limit) break;
+    }
+    return found;
+  }
+
+  /**
+   * Reads the sessions of a list. What the store cannot filter is read page by page: one page of
+   * one list at a time, between which other work runs.
+   */
+  async *#listed(page: ListPage, { project, agents }: Principal): AsyncGenerator<Conversation> {
+    const { agent, status, search, limit, ...rest } = page;
+    const reach = agent === undefined ? agents : [agent].filter((name) => agents?.includes(name) ?? true);
+    const read = (after: string | undefined, size: number) =>
+      this.#storeCall(() => this.#store.list(project, { ...rest, after, limit: size, agents: reach }), 'list');
+    const isFiltered = status !== undefined || search !== undefined;
+    for (let after = rest.after; ; ) {
+      const last = after;
+      const infos = await (isFiltered ? this.#inTurn(() => read(last, READ_AT_ONCE)) : read(last, limit));
+      for (const info of infos) yield this.#withStatus(info);
+      after = infos.at(-1)?.conversation;
+      if (!isFiltered || infos.length < READ_AT_ONCE) return;
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lastPage.then(async () => {
+      await setImmediate();
+      return work();
+    });
+    this.#lastPage = done.catch(() => {}); // thrown to the list that it belongs to
+    return done;
   }
 
   async get(id: string, principal: Principal): Promise<Conversation> {
@@ -259,6 +296,14 @@ export class SessionOperations implements Conversations {
       },
     };
   }
+}
+
+type ListPage = Parameters<Conversations['list']>[0];
+
+function matches({ title, id, metadata, status }: Conversation, wanted: ListPage): boolean {
+  if (wanted.status !== undefined && status !== wanted.status) return false;
+  const search = wanted.search?.toLowerCase();
+  return search === undefined || [title, id.key, metadata.title].some((text) => text?.toLowerCase().includes(search) === true);
 }
 
 /**

@@ -38,11 +38,45 @@ t.test('a session created by a turn is a conversation with an opaque id', async 
     updatedAt: clock.now(),
     turns: 1,
     user: 'ann',
+    title: 'Hello',
     metadata: {},
     status: 'idle',
   });
   const { turns } = await conversations.turns(ID, { limit: 10, order: 'asc' }, OPEN);
   t.strictSame(turns, [{ turn: 1, messages: [user('Hello'), { role: 'assistant', content: 'ok' }] }]);
+});
+
+t.test('a list is filtered by agent, status and a search, over pages of the store', async (t) => {
+  const { model, call } = gatedModel();
+  const agents = { assistant: { model: 'fast' }, billing: { model: 'fast' } };
+  const { conversations, send, store } = await conversing({ models: { fast: model }, agents });
+  const say = (text: string) => [{ role: 'user', content: text } as const];
+  for (let n = 0; n < 600; n++) {
+    const id = { ...S, agent: n % 2 ? 'billing' : 'assistant', key: `key ${n}` };
+    const metadata: Record<string, string> = n === 1 ? { title: 'My Trip', other: 'Hidden' } : {};
+    await store.create(id, { metadata, messages: n === 0 ? say('Über RAIN') : [] });
+  }
+  const keys = async (page: object, principal = OPEN) =>
+    (await conversations.list({ limit: 100, order: 'asc', ...page }, principal)).map(({ id }) => id.key);
+  t.strictSame(await keys({ search: 'über rain' }), ['key 0'], 'the title');
+  t.strictSame(await keys({ search: 'my trip' }), ['key 1'], 'the metadata title');
+  t.strictSame(await keys({ search: 'KEY 59', order: 'desc', limit: 3 }), ['key 599', 'key 598', 'key 597'], 'the key');
+  const after = conversationId({ ...S, agent: 'billing', key: 'key 591' });
+  t.strictSame(await keys({ search: 'key 59', order: 'desc', after }), ['key 590', 'key 59'], 'the next page');
+  t.strictSame(await keys({ search: 'key 59', agent: 'assistant', limit: 2 }), ['key 590', 'key 592']);
+  for (const search of ['hidden', '%', "' OR '1'='1", 'key_5', '.*']) t.strictSame(await keys({ search }), [], search);
+  t.strictSame(await keys({ agent: 'billing', limit: 2 }), ['key 1', 'key 3']);
+  const own = { project: 'default', scopes: [], agents: ['billing'] };
+  t.strictSame(await keys({ agent: 'assistant' }, own), [], 'an agent out of scope');
+  t.strictSame(await keys({ search: 'key 59', limit: 2 }, own), ['key 59', 'key 591']);
+
+  const turn = send('Hello', { key: 'key 2' });
+  const { answer } = await call(1);
+  t.strictSame(await keys({ status: 'running' }), ['key 2']);
+  t.strictSame(await keys({ status: 'idle', limit: 2, agent: 'assistant' }), ['key 0', 'key 4']);
+  answer('Hi');
+  await turn;
+  t.strictSame(await keys({ status: 'running' }), []);
 });
 
 t.test('a turn continues a conversation that was created with messages', async (t) => {

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { conversationId } from '@plugboard/kernel/contracts';
+import type { Message } from '@plugboard/kernel';
+import { conversationId, sessionTitle } from '@plugboard/kernel/contracts';
 
 /** SQL, or a function for what SQL alone cannot do. */
 type Migration = string | ((database: DatabaseSync) => void);
@@ -166,6 +167,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX approval_by_session ON approval (session);
   CREATE INDEX approval_waiting ON approval (project, id) WHERE waits = 1;
   `,
+  addTitles,
 ];
 
 /**
@@ -212,4 +214,29 @@ function addConversations(database: DatabaseSync): void {
 
   CREATE INDEX turn_by_session ON turn (project, agent, key);
   `);
+}
+
+/** The tenth migration. Sessions get the title that they would have got when they began. */
+function addTitles(database: DatabaseSync): void {
+  database.exec('ALTER TABLE session ADD COLUMN title TEXT');
+  const messages = database.prepare('SELECT body FROM message WHERE session = ? ORDER BY turn, place LIMIT ?');
+  const setTitle = database.prepare('UPDATE session SET title = ? WHERE id = ?');
+  for (const { id } of database.prepare('SELECT id FROM session').all()) {
+    const title = titleOf(messages.all(Number(id), TITLE_MESSAGES).map(({ body }) => String(body)));
+    if (title !== undefined) setTitle.run(title, Number(id));
+  }
+}
+
+/** The first messages of an old session, one of which gives it its title. */
+const TITLE_MESSAGES = 4;
+
+/**
+ * The title by messages of the file. Undefined if one cannot be read: the session keeps its key.
+ */
+function titleOf(bodies: readonly string[]): string | undefined {
+  try {
+    return sessionTitle(bodies.map((body) => JSON.parse(body) as Message));
+  } catch {
+    return undefined;
+  }
 }

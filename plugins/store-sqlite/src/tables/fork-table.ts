@@ -35,6 +35,7 @@ interface SourceRow {
   readonly version: number;
   readonly bytes: number;
   readonly user: string | null;
+  readonly title: string | null;
   readonly metadata: string;
 }
 
@@ -102,11 +103,12 @@ export class ForkTable {
   finish({ source, sourceId, id, row, base, turns, bytes }: Fork): boolean {
     if (this.#sessions.exists(id) || this.#sessions.initialVersion(id) !== base) throw new SessionExists();
     if (this.#sql.source.get(...columns(sourceId))?.id !== source.id) return false;
-    const { user, metadata } = source;
+    const { user, title, metadata } = source;
     this.#sessions.insertCopy(id, row, {
       base,
       version: base + turns,
       user,
+      title,
       metadata,
       bytes: bytes + Buffer.byteLength(metadata),
     });
@@ -122,7 +124,7 @@ export class ForkTable {
 }
 
 const SQL = {
-  source: 'SELECT id, base, version, bytes, user, metadata FROM session WHERE project = ? AND agent = ? AND key = ?',
+  source: 'SELECT id, base, version, bytes, user, title, metadata FROM session WHERE project = ? AND agent = ? AND key = ?',
   reserve: "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'session' RETURNING seq AS id",
   addLeftover: 'INSERT INTO leftover (session, opening) VALUES (?, ?)',
   next: `SELECT turn, place, octet_length(body) AS size FROM message

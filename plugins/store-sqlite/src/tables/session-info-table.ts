@@ -61,7 +61,7 @@ export class SessionInfoTable {
   }
 
   #info(row: InfoRow): SessionInfo {
-    const { project, agent, key, conversation, user } = row;
+    const { project, agent, key, conversation, user, title } = row;
     return {
       id: { project, agent, key },
       conversation,
@@ -70,6 +70,7 @@ export class SessionInfoTable {
       turns: row.version - row.base,
       bytes: row.bytes,
       ...(user !== null && { user }),
+      ...(title !== null && { title }),
       metadata: decodeMetadata(row.metadata, (problem) => badRow(this.#path, `the metadata of session ${row.id}`, problem)),
     };
   }
@@ -94,11 +95,12 @@ interface InfoRow {
   readonly created_at: number;
   readonly updated_at: number;
   readonly user: string | null;
+  readonly title: string | null;
   readonly metadata: string;
   readonly bytes: number;
 }
 
-const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, metadata, bytes';
+const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, title, metadata, bytes';
 /** Only the given agents; all if the parameter is null. */
 const ALLOWED = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
 const ASC = `(created_at, id) > (?, ?) AND ${ALLOWED} ORDER BY created_at, id`;

@@ -23,6 +23,7 @@ interface NewRow {
   /** As JSON. */
   readonly metadata: string;
   readonly user: string | null;
+  readonly title: string | null;
   /** Size of the messages and the metadata. */
   readonly bytes: number;
 }
@@ -88,25 +89,34 @@ export class SessionTable {
     return page;
   }
 
-  /** @param bodies the messages of the first turn, each as JSON. @throws SessionExists */
-  create(id: SessionId, metadata: string, bodies: readonly string[]): void {
+  /**
+   * @param bodies the messages of the first turn, each as JSON. @param title by these messages.
+   * @throws SessionExists
+   */
+  create(id: SessionId, metadata: string, bodies: readonly string[], title: string | null): void {
     const base = this.initialVersion(id);
     const version = bodies.length > 0 ? base + 1 : base;
     const bytes = Buffer.byteLength(metadata) + sizeOf(bodies);
-    const session = this.#insert(id, { base, version, metadata, user: null, bytes });
+    const session = this.#insert(id, { base, version, metadata, user: null, title, bytes });
     if (session === undefined) throw new SessionExists();
     this.#messages.add(session, version, bodies);
   }
 
   /**
-   * @param bodies the messages, each as JSON. @returns by how much the session grew. @throws
-   * VersionConflict
+   * @param bodies the messages, each as JSON. @param titleOf returns the title by these messages.
+   * @returns by how much the session grew. @throws VersionConflict
    */
-  commit(id: SessionId, expected: number, bodies: readonly string[], user: string | null): Usage {
+  commit(
+    id: SessionId,
+    expected: number,
+    bodies: readonly string[],
+    user: string | null,
+    titleOf: () => string | undefined,
+  ): Usage {
     const bytes = sizeOf(bodies);
-    const session = this.#increment(id, expected, bytes, user);
+    const session = this.#increment(id, expected, bytes, user, titleOf);
     const isNew = session === undefined;
-    const row = session ?? this.#insertFirst(id, expected, bytes, user);
+    const row = session ?? this.#insertFirst(id, expected, bytes, user, titleOf() ?? null);
     if (row === undefined) throw new VersionConflict(expected, this.version(id));
     this.#messages.add(row, expected + 1, bodies);
     return isNew ? { sessions: 1, bytes: bytes + NO_METADATA.length } : { sessions: 0, bytes };
@@ -156,28 +166,36 @@ export class SessionTable {
   }
 
   /** @returns the row id, or undefined if there is no session at that version. */
-  #increment(id: SessionId, expected: number, bytes: number, user: string | null): number | undefined {
+  #increment(
+    id: SessionId,
+    expected: number,
+    bytes: number,
+    user: string | null,
+    titleOf: () => string | undefined,
+  ): number | undefined {
     const now = timestamp(this.#clock);
     const row = this.#sql.increment.get(now, bytes, ...columns(id), expected) as IncrementedRow | undefined;
     if (!row) return undefined;
-    const [session, usedAt, oldUser] = row;
+    const [session, usedAt, oldUser, oldTitle] = row;
     // Only where they change: both columns are indexed.
     if (now - usedAt > this.#usePrecision) this.#sql.setUsed.run(now, session);
     if (user !== null && user !== oldUser) this.#sql.setUser.run(user, session);
+    const title = oldTitle === null ? titleOf() : undefined;
+    if (title !== undefined) this.#sql.setTitle.run(title, session);
     return session;
   }
 
   /** @returns the row id, or undefined if a new session would not start at that version. */
-  #insertFirst(id: SessionId, expected: number, bytes: number, user: string | null): number | undefined {
+  #insertFirst(id: SessionId, expected: number, bytes: number, user: string | null, title: string | null): number | undefined {
     if (this.initialVersion(id) !== expected) return undefined;
     const size = bytes + NO_METADATA.length;
-    return this.#insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, bytes: size });
+    return this.#insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, title, bytes: size });
   }
 
   /** @returns the row id, or undefined if the session exists. */
-  #insert(id: SessionId, { base, version, user, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
+  #insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
     const now = timestamp(this.#clock);
-    const values = [row, ...columns(id), conversationId(id), base, version, now, now, now, user, metadata, bytes];
+    const values = [row, ...columns(id), conversationId(id), base, version, now, now, now, user, title, metadata, bytes];
     return idOf(this.#sql.insert.get(...values));
   }
 }
@@ -190,8 +208,8 @@ interface SessionRow {
   readonly version: number;
 }
 
-/** The columns `id`, `used_at` and `user`. */
-type IncrementedRow = readonly [number, number, string | null];
+/** The columns `id`, `used_at`, `user` and `title`. */
+type IncrementedRow = readonly [number, number, string | null, string | null];
 
 interface LoadedRow {
   readonly id: number;
@@ -213,12 +231,13 @@ const SQL = {
   tombstone: 'SELECT version FROM tombstone WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?',
 
   insert: `INSERT INTO session
-      (id, project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, metadata, bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+      (id, project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, title, metadata, bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
   increment: `UPDATE session SET version = version + 1, updated_at = ?, bytes = bytes + ?
-    WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id, used_at, user`,
+    WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id, used_at, user, title`,
   setUsed: 'UPDATE session SET used_at = ? WHERE id = ?',
   setUser: 'UPDATE session SET user = ? WHERE id = ?',
+  setTitle: 'UPDATE session SET title = ? WHERE id = ?',
   metadataSize: 'SELECT octet_length(metadata) AS size FROM session WHERE project = ? AND agent = ? AND key = ?',
   setMetadata: `UPDATE session SET metadata = ?, bytes = bytes + ?, updated_at = ?
     WHERE project = ? AND agent = ? AND key = ?`,

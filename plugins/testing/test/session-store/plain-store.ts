@@ -21,6 +21,7 @@ import {
   type StoredSession,
   type StoredTurn,
   type Summary,
+  sessionTitle,
   type TurnBegin,
   type TurnCommit,
   type TurnPage,
@@ -41,6 +42,7 @@ interface PlainSession {
   readonly createdAt: number;
   updatedAt: number;
   user: string | undefined;
+  title: string | undefined;
   metadata: Metadata;
   turns: (readonly Message[])[];
   summary: Summary | undefined;
@@ -139,6 +141,7 @@ export class PlainStore implements SessionStore {
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
     session.turns.push(copies.messages);
     session.user = user ?? session.user;
+    session.title ??= sessionTitle(copies.messages);
     session.updatedAt = this.clock.now();
     if (turnId !== undefined) this.begun.delete(turnId);
     if (copies.idempotency) this.putAnswer(copies.idempotency);
@@ -147,7 +150,7 @@ export class PlainStore implements SessionStore {
 
   add(id: SessionId, more: Partial<PlainSession>): PlainSession {
     const now = this.clock.now();
-    const empty = { user: undefined, metadata: {}, turns: [], summary: undefined };
+    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], summary: undefined };
     const session = { id: { ...id }, base: this.buried(id), createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
     this.sessions.set(this.keyOf(id), session);
     return session;
@@ -212,7 +215,7 @@ export class PlainStore implements SessionStore {
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     if (this.sessions.has(this.keyOf(id))) throw new SessionExists();
-    this.add(id, { metadata, turns: messages.length > 0 ? [messages] : [] });
+    this.add(id, { metadata, title: sessionTitle(messages), turns: messages.length > 0 ? [messages] : [] });
   }
 
   async info(id: SessionId): Promise<SessionInfo | undefined> {
@@ -220,10 +223,10 @@ export class PlainStore implements SessionStore {
     return session && this.infoOf(session);
   }
 
-  infoOf({ id, createdAt, updatedAt, user, metadata, turns }: PlainSession): SessionInfo {
+  infoOf({ id, createdAt, updatedAt, user, title, metadata, turns }: PlainSession): SessionInfo {
     const conversation = conversationId(id);
     const bytes = Buffer.byteLength(JSON.stringify(turns));
-    return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, bytes, user, metadata });
+    return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, bytes, user, title, metadata });
   }
 
   async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
@@ -270,10 +273,10 @@ export class PlainStore implements SessionStore {
     if (this.sessions.has(this.keyOf(copy))) throw new SessionExists();
     const session = this.sessions.get(this.keyOf(id));
     if (!session) return;
-    const { metadata, user, summary } = session;
+    const { metadata, user, title, summary } = session;
     const copied = session.turns.slice(0, turns);
     const covers = (summary?.messages ?? 0) <= copied.flat().length;
-    this.add(copy, { metadata, user, turns: copied, summary: covers ? summary : undefined });
+    this.add(copy, { metadata, user, title, turns: copied, summary: covers ? summary : undefined });
   }
 
   async putDocument(id: SessionId, name: string, text: string): Promise<void> {

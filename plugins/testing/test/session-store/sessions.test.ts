@@ -1,4 +1,13 @@
-import type { Metadata, NewSession, SessionId, SessionPage, Summary, TurnCommit, TurnPage } from '@plugboard/kernel/contracts';
+import {
+  type Metadata,
+  type NewSession,
+  type SessionId,
+  type SessionPage,
+  type Summary,
+  sessionTitle,
+  type TurnCommit,
+  type TurnPage,
+} from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { fails, PlainStore, type StoredData } from './plain-store.js';
 
@@ -75,6 +84,22 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
     }
   }
   t.ok(await fails(Forgets, 'keeps the user of the latest turn that names one'));
+
+  class Renames extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, turn);
+      Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { title: sessionTitle(turn.messages) });
+    }
+  }
+  t.ok(await fails(Renames, 'gives a session the title of its first message'));
+
+  class Untitled extends PlainStore {
+    override async fork(id: SessionId, key: string, turns: number) {
+      await super.fork(id, key, turns);
+      Object.assign(this.sessions.get(this.keyOf({ ...id, key })) ?? {}, { title: undefined });
+    }
+  }
+  t.ok(await fails(Untitled, 'gives a session the title of its first message'), 'a fork has the title of its source');
 
   class Touches extends PlainStore {
     override async load(id: SessionId) {

@@ -12,6 +12,7 @@ import {
   parseSessionKey,
   resolveAgent,
   singleValue,
+  wrongValue,
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { findItem } from '../items/item-pages.js';
@@ -22,6 +23,9 @@ import { route } from './route.js';
 
 const COLLECTION = '/v1/conversations';
 const ONE = `${COLLECTION}/:id`;
+
+/** Maximum length of a search, in UTF-16 units. */
+const MAX_SEARCH = 200;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -46,7 +50,7 @@ export class ConversationRoutes {
       route({
         ...read,
         path: COLLECTION,
-        accepts: ['limit', 'after', 'order', 'user'],
+        accepts: ['limit', 'after', 'order', 'user', 'agent', 'status', 'search'],
         answer: (request) => this.#list(request),
       }),
       route({
@@ -74,7 +78,8 @@ export class ConversationRoutes {
   async #list({ query, principal }: HttpRequest): Promise<Page> {
     const { limit, order, after } = listQueryOf(query);
     const user = parseSessionKey(singleValue(query, 'user'), 'user');
-    const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
+    const filter = { user, agent: singleValue(query, 'agent'), status: statusOf(query), search: searchOf(query) };
+    const found = await this.#conversations.list({ limit: limit + 1, order, after, ...filter }, principal);
     const page = new Page({ limit, maxBytes: this.#maxPageBytes });
     for (const conversation of found) if (!page.add(conversationBody(conversation))) break;
     return page;
@@ -127,6 +132,22 @@ export class ConversationRoutes {
   get #conversations(): Conversations {
     return this.#runtimes.one().conversations;
   }
+}
+
+const STATUSES = ['idle', 'running', 'quarantined'] as const satisfies readonly Conversation['status'][];
+
+function statusOf(query: URLSearchParams): Conversation['status'] | undefined {
+  const text = singleValue(query, 'status');
+  const status = STATUSES.find((one) => one === text);
+  if (text !== undefined && status === undefined) throw wrongValue('status', text, STATUSES);
+  return status;
+}
+
+/** The text to find; undefined if it is blank. */
+function searchOf(query: URLSearchParams): string | undefined {
+  const text = singleValue(query, 'search')?.trim() ?? '';
+  if (text.length > MAX_SEARCH) throw invalidValue('search', `it has more than ${MAX_SEARCH} characters`);
+  return text === '' ? undefined : text;
 }
 
 /** The name of the agent; empty for the default agent. */

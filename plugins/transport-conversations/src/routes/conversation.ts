@@ -8,6 +8,8 @@ export interface ConversationBody {
   readonly object: 'conversation';
   /** Unix time in seconds, like `updated_at`. */
   readonly created_at: number;
+  /** The start of its first message. Null while no user has said anything. */
+  readonly title: string | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly status: Conversation['status'];
   /** The number of stored turns. */
@@ -19,11 +21,12 @@ export interface ConversationBody {
 }
 
 export function conversationBody(conversation: Conversation): ConversationBody {
-  const { id, createdAt, updatedAt, metadata, status, turns } = conversation;
+  const { id, createdAt, updatedAt, title, metadata, status, turns } = conversation;
   return {
     id: conversation.conversation,
     object: 'conversation',
     created_at: Math.floor(createdAt / 1000),
+    title: title ?? null,
     metadata,
     status,
     turns,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { conversationId, SessionExists, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
+import { conversationId, SessionExists, type SessionId, sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
 import { assertInfo, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from '../support/assertions.js';
-import { EVERY_FORM, UNUSUAL_KEYS, UNUSUAL_TEXTS } from '../support/fixtures.js';
+import { EVERY_FORM, INJECTIONS, UNUSUAL_KEYS, UNUSUAL_TEXTS } from '../support/fixtures.js';
 import type { Suite } from '../support/suite.js';
 
 /** Sessions without their messages: creation, metadata, user, times. */
@@ -75,6 +75,29 @@ export function conversationCases({ add, clock, canReopen }: Suite): void {
       const expected = n === 0 ? undefined : (user ?? 'anna');
       await assertInfo(store, SESSION, { turns: n + 1, user: expected, metadata: {} });
     }
+  });
+
+  add('gives a session the title of its first message', async (store) => {
+    const title = async (id: SessionId) => (await store.info(id))?.title;
+    await store.create(SESSION, { metadata: { title: 'mine' }, messages: [] });
+    assert.equal(await title(SESSION), undefined, 'nothing was said');
+    await store.commit(SESSION, { expected: 0, messages: [{ role: 'assistant', content: 'Hello?' }] });
+    assert.equal(await title(SESSION), undefined, 'no user has said anything');
+    for (const n of [1, 2]) await store.commit(SESSION, { expected: n, messages: turn(n) });
+    assert.equal(await title(SESSION), 'question 1', 'and the second message changes nothing');
+    await store.fork(SESSION, 'copy', 0);
+    assert.equal(await title({ ...SESSION, key: 'copy' }), 'question 1', 'a fork');
+    await assertInfo(store, SESSION, { turns: 3, metadata: { title: 'mine' } });
+
+    for (const [n, text] of [...UNUSUAL_TEXTS, ...INJECTIONS].entries()) {
+      const ids = [`made ${n}`, `first ${n}`].map((key) => ({ ...SESSION, key }));
+      const messages = [{ role: 'user', content: text }] as const;
+      await store.create(ids[0] ?? SESSION, { metadata: {}, messages });
+      await store.commit(ids[1] ?? SESSION, { expected: 0, messages });
+      for (const id of ids) assert.equal(await title(id), sessionTitle(messages), JSON.stringify(text));
+    }
+    const listed = await store.list(SESSION.project, { limit: 100, order: 'asc' });
+    for (const info of listed) assert.deepEqual(info, await store.info(info.id), 'as in the list');
   });
 
   add('replaces metadata', async (store) => {
