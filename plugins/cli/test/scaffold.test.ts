@@ -85,7 +85,7 @@ t.test('init in a clone prints how to install packages that no registry has', as
   const steps = [
     'Next:',
     '',
-    `  mkdir ${join(cwd, 'mine')}/packages`,
+    `  mkdir -p ${join(cwd, 'mine')}/packages`,
     `  cd ${clone}`,
     '  npm run build',
     `  npm pack --workspaces --pack-destination ${join(cwd, 'mine')}/packages`,
@@ -99,6 +99,33 @@ t.test('init in a clone prints how to install packages that no registry has', as
   t.match(readme, /npm install \.\/packages\/\*\.tgz\nnpx plugboard token create/);
   t.match(readme, /upgrade \| .* replace the tarballs in `packages`, `npm install \.\/packages\/\*\.tgz`, `npx plugboard check`/);
   t.match(readme, /go back \| .* restore the data, `packages`, `package\.json` and `package-lock\.json`/);
+});
+
+t.test('init in a distribution that was installed from tarballs prints how to install from these', async (t) => {
+  const lock = { packages: { 'node_modules/@plugboard/kernel': { resolved: 'file:../my files/plugboard-kernel-1.0.0.tgz' } } };
+  const kernel = { 'package.json': JSON.stringify({ name: '@plugboard/kernel', version: '1.0.0' }) };
+  const folder = realpathSync(
+    t.testdir({
+      site: { node_modules: { '.package-lock.json': JSON.stringify(lock), '@plugboard': { kernel } } },
+      'my files': {}, // npm does not need the tarball any more, and somebody may have removed it
+    }),
+  );
+  const { code, stdout } = await run(t, ['init', '../mine'], { cwd: join(folder, 'site') });
+  t.equal(code, 0);
+  const mine = join(folder, 'mine');
+  const steps = [
+    'Next:',
+    '',
+    `  mkdir -p ${mine}/packages`,
+    `  cp '${folder}/my files'/plugboard-*.tgz ${mine}/packages`,
+    `  cd ${mine}`,
+    '  npm install ./packages/*.tgz',
+    '  npx plugboard token create --project default --name me',
+  ];
+  t.match(stdout, `${steps.join('\n')}\n`);
+  t.match(stdout, /no registry.*\n.*distributions\.md/);
+  const readme = readFileSync(join(mine, 'README.md'), 'utf8');
+  t.match(readme, /the tarballs in `packages`[^#]*COPY packages packages[^#]*npm install \.\/packages\/\*\.tgz\nnpx/);
 });
 
 t.test('a scaffold brings its Node.js, and its tests fail under an older one', async (t) => {

@@ -87,13 +87,15 @@ function checkCall(call: AskedCall, runs: readonly RunEvent[], result: string | 
   } else verdict.wrong.push(`${name}: ${result}`);
 }
 
-/** The results of the calls in a session, by the names in their arguments; undefined without one. */
+/** The results of the calls in a session, by the names in their arguments. */
 export function resultsIn(messages: readonly Message[]): Map<string, string> {
   const names = new Map<string, string>();
   const results = new Map<string, string>();
   for (const message of messages) {
     if (message.role === 'assistant') {
-      for (const { id, function: called } of message.tool_calls ?? []) names.set(id, JSON.parse(called.arguments).name);
+      for (const call of message.tool_calls ?? []) {
+        if (call.type === 'function') names.set(call.id, JSON.parse(call.function.arguments).name);
+      }
     }
     if (message.role === 'tool') results.set(names.get(message.tool_call_id) ?? message.tool_call_id, String(message.content));
   }

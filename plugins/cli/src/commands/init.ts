@@ -1,9 +1,9 @@
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { CommandAction } from '@plugboard/kernel/contracts';
 import { KERNEL } from '@plugboard/kernel/internal';
 import { PROGRAM } from '../base/program.js';
 import { readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
-import { localPackages } from '../scaffold/local-packages.js';
+import { packageSource } from '../scaffold/local-packages.js';
 
 /**
  * Writes a distribution: a folder with everything that a server needs to run, locally and deployed.
@@ -21,24 +21,27 @@ export const init: CommandAction = {
     for (const [path, text] of await readFiles(template)) {
       files.set(DOTTED.has(path) ? `.${path}` : path.replace('distribution.service', `${name}.service`), filled(text, name));
     }
-    const clone = cloneOf(folder);
-    if (clone !== undefined) files.set('README.md', fromTarballs(files.get('README.md') ?? ''));
+    const source = packageSource(KERNEL.name);
+    const packages = quoted(join(folder, 'packages'));
+    if (source !== undefined) files.set('README.md', fromTarballs(files.get('README.md') ?? '', source));
     await writeFiles(folder, files);
     print(`created ${name} in ${folder}\n\nNext:\n`);
-    if (clone !== undefined) {
-      const packages = quoted(`${folder}/packages`);
-      print(`  mkdir ${packages}\n  cd ${quoted(clone)}\n  npm run build`);
-      print(`  npm pack --workspaces --pack-destination ${packages}\n  cd ${quoted(folder)}\n  ${INSTALL_TARBALLS}`);
-    } else {
+    if (source === undefined) {
       if (given !== '.') print(`  cd ${given}`);
       print('  npm install');
+    } else {
+      print(`  mkdir -p ${packages}`);
+      if (isTarball(source)) print(`  cp ${quoted(dirname(source))}/plugboard-*.tgz ${packages}`);
+      else print(`  cd ${quoted(dirname(source))}\n  npm run build\n  npm pack --workspaces --pack-destination ${packages}`);
+      print(`  cd ${quoted(folder)}\n  ${INSTALL_TARBALLS}`);
     }
     print('  npx plugboard token create --project default --name me');
     print('  npx plugboard start\n');
     print('Every call needs the token that "token create" prints. A built-in stand-in answers until you set up a model:');
     print('copy .env.example to .env and set a key. README.md says how to call, change and deploy the server.');
-    if (clone !== undefined) {
-      print('\nThis is a clone of Plugboard, whose packages may be on no registry: so they are packed and installed from files.');
+    if (source !== undefined) {
+      const origin = isTarball(source) ? 'Plugboard was installed from tarballs' : 'This is a clone of Plugboard';
+      print(`\n${origin}, whose packages may be on no registry: so they are installed from files.`);
       print('For Docker, see "Without a registry" in docs/guides/distributions.md.');
     }
     return 0;
@@ -52,14 +55,16 @@ const DOTTED = new Set(['gitignore', 'dockerignore', 'env.example']);
 
 const INSTALL_TARBALLS = 'npm install ./packages/*.tgz';
 
-/** The clone of the repository that this program runs from, if it does. */
-function cloneOf(folder: string): string | undefined {
-  const source = localPackages([KERNEL.name], folder).get(KERNEL.name);
-  return source === undefined || source.endsWith('.tgz') ? undefined : dirname(resolve(folder, source.slice('file:'.length)));
+function isTarball(source: string): boolean {
+  return source.endsWith('.tgz');
 }
 
 /** The README of a distribution whose packages are in `packages`. */
-function fromTarballs(readme: string): string {
+function fromTarballs(readme: string, source: string): string {
+  const origin = isTarball(source)
+    ? 'Its packages are installed from the tarballs in `packages`, copies of those that Plugboard was installed from.\n'
+    : 'Its packages come from a clone of Plugboard, which packs them into `packages` with\n' +
+      '`npm pack --workspaces --pack-destination PATH/packages`.\n';
   return readme
     .replace('```sh\nnpm install\n', `\`\`\`sh\n${INSTALL_TARBALLS}\n`)
     .replace(
@@ -69,9 +74,8 @@ function fromTarballs(readme: string): string {
     .replace('`package.json` and `package-lock.json`', '`packages`, `package.json` and `package-lock.json`')
     .replace(
       '## Run it\n',
-      '## Run it\n\nIts packages come from a clone of Plugboard, which packs them into `packages` with\n' +
-        '`npm pack --workspaces --pack-destination PATH/packages`. For Docker, add the line `COPY packages packages` to the\n' +
-        '`Dockerfile` before the line that runs `npm ci`.\n',
+      `## Run it\n\n${origin}For Docker, add the line \`COPY packages packages\` to the \`Dockerfile\` before the line that runs\n` +
+        '`npm ci`.\n',
     );
 }
 

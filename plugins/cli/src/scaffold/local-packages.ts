@@ -15,14 +15,17 @@ const MODULES = `${sep}node_modules${sep}`;
 export function localPackages(names: Iterable<string>, folder: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const name of names) {
-    const source = sourceOf(name);
-    if (source !== undefined) found.set(name, `file:${relative(folder, source).split(sep).join('/')}`);
+    const source = packageSource(name);
+    if (source !== undefined && existsSync(source)) found.set(name, `file:${relative(folder, source).split(sep).join('/')}`);
   }
   return found;
 }
 
-/** The tarball or the folder that a package was installed from. */
-function sourceOf(name: string): string | undefined {
+/**
+ * The tarball or the folder that a package was installed from; undefined if it came from a
+ * registry. The tarball may have been removed since.
+ */
+export function packageSource(name: string): string | undefined {
   const installed = [process.cwd(), PROGRAM.path].map((folder) => installedIn(name, folder)).find((path) => path !== undefined);
   if (installed === undefined) return undefined;
   const path = realpathSync(installed);
@@ -30,8 +33,7 @@ function sourceOf(name: string): string | undefined {
   const root = path.slice(0, path.lastIndexOf(MODULES));
   const resolved = lockedSource(root, relative(root, path).split(sep).join('/'));
   if (resolved?.startsWith('file:') !== true) return undefined;
-  const source = resolve(root, resolved.slice('file:'.length));
-  return existsSync(source) ? source : undefined;
+  return resolve(root, resolved.slice('file:'.length));
 }
 
 function installedIn(name: string, folder: string): string | undefined {
