@@ -52,7 +52,7 @@ async function chat(args: readonly string[], ...lines: readonly string[]): Promi
 t.test('the distribution at the root runs without an API key and prints its agents and models', async (t) => {
   t.match(
     server.stdout,
-    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, librarian\n {2}models +demo\n {2}sessions +sqlite\n {2}access +open\n {2}warning .*\n(still starting: .*\n)? {2}address +http:\/\/127\.0\.0\.1:\d+\n/,
+    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, librarian\n {2}models +demo\n {2}sessions +sqlite\n {2}process +\d+\n {2}access +open\n {2}warning .*\n(still starting: .*\n)? {2}address +http:\/\/127\.0\.0\.1:\d+\n/,
   );
   t.match(await (await fetch(`${address}/health`)).json(), { status: 'ok', ready: true });
   const { data } = (await (await fetch(`${address}/v1/models`)).json()) as { data: { id: string }[] };

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 
 // Checked in rather than built, because npm links no bin that is missing when it installs.
@@ -11,8 +12,8 @@ if (Number(major) < 24) {
   process.exit(1);
 }
 // SIGHUP reloads a server. One that comes before the configuration was read must not end the
-// process.
-if (process.argv[2] === 'start') process.on('SIGHUP', () => {});
+// process. In a terminal it says that the terminal was closed.
+if (process.argv[2] === 'start' && ![0, 1, 2].some((descriptor) => isatty(descriptor))) process.on('SIGHUP', () => {});
 // Compiled code is kept beside the package where that is writable, so that later starts compile
 // less.
 const { enableCompileCache } = await import('node:module');

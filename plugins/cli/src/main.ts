@@ -6,6 +6,7 @@
  *
  *     plugboard start      runs the server until it is stopped (SIGTERM, or Ctrl-C)
  *     plugboard chat       talks to an agent in the terminal
+ *     plugboard reload     reloads the configuration of the running server
  *     plugboard check      checks the configuration and reports all mistakes
  *     plugboard plugins    lists the loaded plugins, their paths, and what they provide
  *     plugboard schema     prints the JSON Schema of the configuration file, for editors
@@ -44,6 +45,7 @@ import { check } from './commands/check.js';
 import { createPlugin } from './commands/create-plugin.js';
 import { init } from './commands/init.js';
 import { plugins } from './commands/plugins.js';
+import { reload } from './commands/reload.js';
 import { schema } from './commands/schema.js';
 import { start } from './commands/start.js';
 import { reportForeignExit } from './diagnosis/exit-report.js';
@@ -53,6 +55,7 @@ const EXIT_USAGE = 2;
 
 const commands: Readonly<Record<string, Command>> = {
   start,
+  reload,
   chat,
   check,
   plugins,

@@ -135,7 +135,7 @@ t.test('a command says that a running server does not have its entry yet', async
   await writeFile(join(cwd, 'plugboard.yaml'), files['plugboard.yaml'] ?? '');
   const { code, stderr } = await run(t, ['gesture', 'wave'], { cwd, env });
   t.equal(code, 0);
-  t.match(stderr, /^server (\d+) runs without plugins\.extra: reload it with "kill -HUP \1", or restart it\n$/);
+  t.match(stderr, /^server \d+ runs without plugins\.extra: run plugboard reload, or restart it\n$/);
   server.kill('SIGHUP');
   await server.logs('the changed configuration was applied');
   t.match(await run(t, ['gesture', 'wave'], { cwd, env }), { code: 0, stderr: '' });

@@ -138,6 +138,32 @@ t.test('rule 8: check --diff prints what a reload would change', async (t) => {
   ]);
 });
 
+t.test('plugboard reload applies a changed file, and prints what changed', async (t) => {
+  const { program, file, changes } = await started(t);
+  const cwd = join(file, '..');
+  const reload = async () => {
+    const { code, stdout, stderr } = await run(t, ['reload'], { cwd, env: { TMPDIR: cwd } });
+    return [code, (stdout + stderr).replace(/server \d+/, 'SERVER').trimEnd()];
+  };
+  t.strictSame(await reload(), [0, 'SERVER: the configuration has not changed; the plugins read their own files again']);
+  await writeFile(file, CHANGED);
+  t.strictSame(await reload(), [0, 'SERVER: the changed configuration was applied\n  added agents.third']);
+  t.strictSame(changes(), [['added agents.third']]);
+
+  await writeFile(file, `${CHANGED}\nplugins: { extra: { use: ./extra.js } }\n`);
+  await writeFile(join(cwd, 'extra.js'), plugin('extra', 'return { start() { throw new Error("no luck"); } };'));
+  t.match(await reload(), [78, /^SERVER: the changed configuration was refused, .*; the log of the server says why$/]);
+  await writeFile(file, `${CHANGED}\nsessions: { use: memory, ttl: 1h }\n`);
+  t.match(await reload(), [78, /a reload would be refused, because these cannot change .*\n {2}changed sessions\.ttl$/]);
+  await writeFile(file, CHANGED.replace('other:', 'othr: { modle: fast }, other:'));
+  t.match(await reload(), [78, /unknown option, did you mean "model"\?/]);
+
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+  await writeFile(file, YAML);
+  t.match(await reload(), [1, /^plugboard: no running server of plugboard\.yaml was found; run this on the machine/]);
+});
+
 t.test('check --diff reports mistakes, whether a server runs or not', async (t) => {
   const cwd = t.testdir({ ...distribution, 'plugboard.yaml': YAML.replace('other:', 'othr: { modle: fast }, other:') });
   const { code, stdout, stderr } = await run(t, ['check', '--diff'], { cwd, env: { TMPDIR: cwd } });

@@ -11,7 +11,7 @@ t.test('the banner lists agents and models and shows a request to try', async (t
   const address = /^ {2}address +(http:\/\/127\.0\.0\.1:\d+)$/m.exec(program.stdout)?.[1];
   t.match(
     program.stdout,
-    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}warning +anyone who can reach the address .*\n {2}address +.*\n {2}try +curl .*\n$/,
+    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}process +\d+\n {2}access +open\n {2}warning +anyone who can reach the address .*\n {2}address +.*\n {2}try +curl .*\n$/,
   );
   t.match(
     program.stdout,
@@ -37,7 +37,7 @@ t.test('the banner names the required credential and prints no warning', async (
   await program.prints('curl ');
   t.match(
     program.stdout,
-    /\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}page +\1\/page\n {2}try +curl \1\/v1\/chat\/completions -H "authorization: Bearer \$API_TOKEN" /,
+    /\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}page +\1\/page\n {2}try +curl \1\/v1\/chat\/completions -H "authorization: Bearer \$PLUGBOARD_TOKEN" /,
   );
   t.notMatch(program.stdout, 'warning');
   program.kill('SIGINT');
@@ -115,6 +115,19 @@ t.test('an address in use is logged without the stacks of its errors', async (t)
   t.equal(await program.exit(), 1);
   t.match(program.log.at(-1), { level: 'fatal', msg: /plugins\.extra did not start: the port is in use/ });
   t.notMatch(program.stderr, /"err"|"stack"/);
+});
+
+t.test('a database in use is logged without the stacks of its errors', async (t) => {
+  const yaml = `${distribution['plugboard.yaml']}\nsessions: { use: sqlite, path: ./sessions.db }\n`;
+  const first = start(t, { ...distribution, 'plugboard.yaml': yaml });
+  await first.prints('curl ');
+  const second = new Plugboard(t, ['start'], { cwd: t.testdirName });
+  t.equal(await second.exit(), 1);
+  t.match(second.log.at(-1), {
+    level: 'fatal',
+    msg: /sessions did not start: .* is in use by another process: .* Stop the other one/,
+  });
+  t.notMatch(second.stderr, /"err"|"stack"/);
 });
 
 t.test('R-050 an optional plugin that throws in start does not', async (t) => {

@@ -105,8 +105,16 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#isRunning = true;
     this.#heapGuard.start();
     this.#revocation.start();
-    if (this.#server) this.#log.info({ address: this.address() }, 'listening');
-    if (this.#open) this.#reportOpen();
+    const address = this.address();
+    if (address === undefined) {
+      if (this.#open) this.#warnOpen();
+    } else if (this.#open) {
+      // The program itself warns on standard output that the server is open: one line is enough
+      // here.
+      audit(this.#log, 'open_start', { address }, 'listening');
+    } else {
+      this.#log.info({ address }, 'listening');
+    }
   }
 
   async #listen(signal: AbortSignal): Promise<Server> {
@@ -138,7 +146,7 @@ export class HttpTransport implements Transport, Lifecycle {
       applyRoutes();
       if (this.#server) setTimeouts(this.#server, next.config);
       this.#connections.resize(next.config);
-      if (open && !this.#open) this.#reportOpen();
+      if (open && !this.#open) this.#warnOpen();
       this.#open = open;
     };
   }
@@ -188,7 +196,7 @@ export class HttpTransport implements Transport, Lifecycle {
     }
   }
 
-  #reportOpen(): void {
+  #warnOpen(): void {
     this.#log.warn(
       'the server is open: every caller can use every agent and model; configure a provider under `auth` to require credentials',
     );

@@ -71,7 +71,7 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
     ...(mistakes ? [`${file} has mistakes that do not matter here; plugboard check lists them`] : []),
     ...runningConfigs(file)
       .filter(({ image }) => !Object.hasOwn(image.entries, first.entry))
-      .map(({ pid }) => `server ${pid} runs without ${first.entry}: reload it with "kill -HUP ${pid}", or restart it`),
+      .map(({ pid }) => `server ${pid} runs without ${first.entry}: run plugboard reload, or restart it`),
   ]);
 }
 

@@ -8,6 +8,7 @@ import { CONFIG_OPTION, configFile } from '../command/config-option.js';
 import { reportBlocking } from '../diagnosis/block-report.js';
 import { Banner } from '../running/banner.js';
 import { FileWatch } from '../running/file-watch.js';
+import { HangUps } from '../running/hang-ups.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
 import { endWhenBlocked } from '../running/watchdog.js';
@@ -16,10 +17,11 @@ import { PrivateEnvironment } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
 
 /**
- * Milliseconds of the process's life after which the banner says what the start waits for: a little
- * less than a second.
+ * Milliseconds of the process's life after which the banner says what is known, and what the start
+ * waits for: a little less than a second. On a terminal, where people see a normal start that took
+ * its second, it says the latter only when the start is slow.
  */
-const SLOW_START = 800;
+const SLOW_START = { known: 900, waiting: process.stdout.isTTY ? 3_000 : 900 };
 
 /** Runs the server until it is stopped. */
 export const start: CommandAction = {
@@ -39,9 +41,10 @@ export const start: CommandAction = {
     environment.removeSecrets(server);
     const shutdown = new Shutdown(server);
     const reloads = new Reloads(server, () => environment.removeSecrets(server));
-    hangUps.onSignal(() => reloads.request('SIGHUP'));
+    hangUps.handleWith({ reload: () => reloads.request('SIGHUP'), stop: () => shutdown.onTerminalClosed() });
     const banner = new Banner(server, (text) => process.stdout.write(text));
-    const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));
+    const after = (life: number, print: () => void) => setTimeout(print, Math.max(0, life - performance.now()));
+    const slow = [after(SLOW_START.known, () => banner.known()), after(SLOW_START.waiting, () => banner.waiting())];
     try {
       await server.start();
     } catch (error) {
@@ -49,7 +52,7 @@ export const start: CommandAction = {
       for (const { cause, message } of error.failures) server.log.fatal(isExplained(cause) ? {} : { err: cause }, message);
       return shutdown.reason === undefined ? 1 : shutdown.exitCode;
     } finally {
-      clearTimeout(slow);
+      for (const timer of slow) clearTimeout(timer);
     }
     endReport();
     endWhenBlocked();
@@ -63,32 +66,13 @@ export const start: CommandAction = {
 };
 
 /**
- * Whether a plugin says in its own words what the operating system refused, such as a port in use.
- * The stacks of both errors would hide the message.
+ * Whether a plugin says in its own words what the operating system or a database refused, such as a
+ * port or a file in use. The stacks of both errors would hide the message.
  */
 function isExplained(error: unknown): boolean {
-  return error instanceof Error && error.cause instanceof Error && 'syscall' in error.cause;
-}
-
-/**
- * Listens for SIGHUP from the beginning, because it would end the process otherwise. A signal that
- * arrives before there is a server is handled as soon as there is one.
- */
-class HangUps {
-  #handler: (() => void) | undefined;
-  #wasSignalled = false;
-
-  constructor() {
-    process.on('SIGHUP', () => {
-      if (this.#handler) this.#handler();
-      else this.#wasSignalled = true;
-    });
-  }
-
-  onSignal(handler: () => void): void {
-    this.#handler = handler;
-    if (this.#wasSignalled) handler();
-  }
+  if (!(error instanceof Error)) return false;
+  const { cause } = error;
+  return cause instanceof Error && 'code' in cause && !(cause instanceof TypeError || cause instanceof RangeError);
 }
 
 /** Reloads the server when a file of its configuration changes. */

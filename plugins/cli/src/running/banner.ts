@@ -29,10 +29,14 @@ export class Banner {
     this.#print = print;
   }
 
-  /** Prints what is known, and what the start waits for. Called if the start takes long. */
+  /** Prints what is known. Called if the start takes longer than usual. */
+  known(): void {
+    this.#printInfo();
+  }
+
+  /** Prints what the start waits for. */
   waiting(): void {
     const starting = this.#server.host.entries().filter(({ status }) => status === 'starting');
-    this.#printInfo();
     this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
   }
 
@@ -62,6 +66,7 @@ export class Banner {
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],
       ['models', models.join(', ') || 'none: the server is not ready without one'],
       ['sessions', sessions],
+      ['process', String(process.pid)],
       ['access', accessOf(info)],
       ...(auth.length === 0 && listens ? [OPEN_WARNING] : []),
     ];
@@ -76,6 +81,6 @@ export class Banner {
 
 function curl(address: string, { agents, models, auth }: ServerInfo): string {
   const body = { model: agents[0] ?? models[0] ?? 'assistant', messages: [{ role: 'user', content: 'Hello' }] };
-  const token = auth.length > 0 ? ' -H "authorization: Bearer $API_TOKEN"' : '';
+  const token = auth.length > 0 ? ' -H "authorization: Bearer $PLUGBOARD_TOKEN"' : '';
   return `curl ${address}/v1/chat/completions${token} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 }

@@ -48,11 +48,13 @@ export class Reloads {
       for (const line of refused.message.split('\n')) log.error(line);
       if (refused instanceof ReloadError) for (const { cause } of refused.failures) log.debug({ err: cause }, 'the cause');
       log.error(`${cause}: the changed configuration was refused; the previous one stays in effect`);
+      recordConfig(this.#server, 'refused');
     } else if (changes.length === 0) {
       log.info(`${cause}: the configuration has not changed`);
+      recordConfig(this.#server, 'unchanged');
     } else {
       const fields = { changes: changes.map(describeChange), milliseconds: Math.round(milliseconds) };
-      recordConfig(this.#server);
+      recordConfig(this.#server, 'applied');
       audit(log, 'configuration_changed', fields, `${cause}: the changed configuration was applied`);
     }
   }

@@ -26,7 +26,8 @@ type ExitReason =
  *
  * 1. SIGTERM or SIGINT (Ctrl-C) stops the server. The exit code is 0, or 1 if something did not
  *    stop cleanly.
- * 2. A second signal ends the process at once.
+ * 2. A second signal ends the process at once. The end of the terminal stops the server, too, but
+ *    is no second signal: a shell and the system both report it.
  * 3. An uncaught error stops the server within ten seconds. It is logged with the entry it comes
  *    from; further ones are only counted, because they are often its consequences. The exit code is
  *    1, also if the server was stopping already.
@@ -57,13 +58,21 @@ export class Shutdown {
     return this.#exitCode.promise;
   }
 
-  #onSignal(signal: 'SIGTERM' | 'SIGINT'): void {
+  #onSignal(
+    signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP',
+    message = `${signal}: stopping; a second signal ends the process at once`,
+  ): void {
     const first = this.#reason;
     const at = performance.now();
     if (first?.kind === 'signal' && signal === 'SIGINT' && first.signal === signal && at - first.at < ECHO) return;
     if (first !== undefined) process.exit(1);
-    this.#server.log.info(`${signal}: stopping; a second signal ends the process at once`);
+    this.#server.log.info(message);
     void this.#stop({ kind: 'signal', signal, at }).then((clean) => this.#end(clean ? 0 : 1));
+  }
+
+  /** Stops the server because its terminal was closed. */
+  onTerminalClosed(): void {
+    if (this.#reason === undefined) this.#onSignal('SIGHUP', 'SIGHUP: the terminal was closed: stopping');
   }
 
   #logStatus(): void {

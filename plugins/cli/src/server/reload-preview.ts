@@ -7,7 +7,11 @@ import { digested, environmentOf, type RunningConfig, runningConfigs } from './r
 
 /** What a reload of a running server would do. */
 export interface ReloadPreview {
+  readonly server: RunningConfig;
+  /** What it would change, for people. */
   readonly lines: readonly string[];
+  /** The lines about the changes alone. */
+  readonly changes: readonly string[];
   /** Whether the server would refuse the file, because something cannot change while it runs. */
   readonly isRefused: boolean;
 }
@@ -25,19 +29,18 @@ export async function previewReloads(file: string): Promise<readonly ReloadPrevi
   return previews;
 }
 
-async function previewReload(file: string, { pid, since, salt, image: inForce }: RunningConfig): Promise<ReloadPreview> {
+async function previewReload(file: string, server: RunningConfig): Promise<ReloadPreview> {
+  const { pid, since, salt, image: inForce } = server;
   const { inspection } = await composeServer({ file, env: environmentOf(pid) ?? process.env });
   const after = digested(inspection.image, salt);
-  const changes = changesBetween(inForce, after);
   const cold = coldSessions({ before: inForce, after, values: inspection.image, folder: dirname(file) });
   const costs = cold.length === 0 ? [] : [COST_OF_PREFIX, ...cold];
-  const fixed = changes.filter(({ needsRestart }) => needsRestart);
-  const list = (some: typeof changes) => some.map((change) => `  ${describeChange(change)}`);
-  const about = `server ${pid}, configured ${since}`;
-  if (fixed.length > 0) {
-    const why = `${about}: a reload would be refused, because these cannot change while the server runs; restart it`;
-    return { lines: [why, ...list(fixed), ...costs], isRefused: true };
-  }
-  if (changes.length === 0) return { lines: [`${about}: a reload would change nothing`], isRefused: false };
-  return { lines: [`${about}: a reload would change`, ...list(changes), ...costs], isRefused: false };
+  const all = changesBetween(inForce, after);
+  const fixed = all.filter(({ needsRestart }) => needsRestart);
+  const isRefused = fixed.length > 0;
+  const changes = (isRefused ? fixed : all).map((change) => `  ${describeChange(change)}`);
+  const effect = isRefused
+    ? 'a reload would be refused, because these cannot change while the server runs; restart it'
+    : `a reload would change${changes.length === 0 ? ' nothing' : ''}`;
+  return { server, lines: [`server ${pid}, configured ${since}: ${effect}`, ...changes, ...costs], changes, isRefused };
 }

@@ -1,5 +1,5 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ConfigImage, Environment, HostServer } from '@plugboard/kernel/internal';
@@ -7,12 +7,20 @@ import type { ConfigImage, Environment, HostServer } from '@plugboard/kernel/int
 /** A server that runs on this machine, and what it took from its configuration. */
 export interface RunningConfig {
   readonly pid: number;
+  /** Tells the process from a later one with the same id, where the system says when one began. */
+  readonly birth?: string | undefined;
   /** When the configuration took effect, in ISO 8601. */
   readonly since: string;
   /** Its values are digests with the salt, so that the record holds no secrets. */
   readonly image: ConfigImage;
   readonly salt: string;
+  /** The number of reloads since the start, and the outcome of the last one. */
+  readonly reloads: number;
+  readonly outcome?: ReloadOutcome | undefined;
 }
+
+/** What became of a reload. Only an applied one changes what the server uses. */
+export type ReloadOutcome = 'applied' | 'unchanged' | 'refused';
 
 /**
  * Where systemd makes the folders of services with `RuntimeDirectory=plugboard/NAME`. Only root can
@@ -21,12 +29,16 @@ export interface RunningConfig {
 const SERVICES = '/run/plugboard';
 
 /**
- * Records the configuration that this process uses, for `plugboard check --diff`: in the runtime
- * folder that systemd gave it, else in a folder of this user among the temporary files. Other users
- * cannot read the record. It is removed when the process exits.
+ * Records the configuration that this process uses, for `plugboard check --diff` and `plugboard
+ * reload`: in the runtime folder that systemd gave it, else in a folder of this user among the
+ * temporary files. Other users cannot read the record. It is removed when the process exits.
+ *
+ * @param outcome of the reload after which it is recorded; absent after the start.
  */
-export function recordConfig(server: HostServer): void {
+export function recordConfig(server: HostServer, outcome?: ReloadOutcome): void {
   if (server.inspection.file === undefined) return;
+  if (outcome !== undefined) reloads++;
+  if (outcome === undefined || outcome === 'applied') since = new Date().toISOString();
   try {
     const folder = runtimeFolder() ?? temporaryFolder();
     if (folder === temporaryFolder()) {
@@ -37,21 +49,30 @@ export function recordConfig(server: HostServer): void {
     const salt = randomBytes(16).toString('hex');
     const record: RunningConfig = {
       pid: process.pid,
-      since: new Date().toISOString(),
+      birth: birthOf(process.pid),
+      since,
       salt,
       image: digested(server.inspection.image, salt),
+      reloads,
+      outcome,
     };
     const stale = readdirSync(folder).filter((name) => isRecord(name) && !isAlive(pidOf(name)));
     for (const name of stale) rmSync(join(folder, name), { force: true });
     if (!recorded.has(path)) process.once('exit', () => rmSync(path, { force: true }));
     recorded.add(path);
-    writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
+    writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
   } catch (err) {
-    server.log.debug({ err }, 'the configuration could not be recorded; "plugboard check --diff" does not find this server');
+    server.log.debug(
+      { err },
+      'the configuration could not be recorded; "plugboard reload" and "plugboard check --diff" do not find this server',
+    );
   }
 }
 
 const recorded = new Set<string>();
+let since = '';
+let reloads = 0;
 
 /**
  * The servers on this machine that run with a configuration file, as far as this user can see them.
@@ -67,7 +88,8 @@ function runningConfigsIn(folder: string, file: string): readonly RunningConfig[
     if (folder === temporaryFolder()) requirePrivate(folder);
     const id = idOf(file);
     const names = readdirSync(folder).filter((name) => isRecord(name) && name.startsWith(`${id}-`) && isAlive(pidOf(name)));
-    return names.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunningConfig);
+    const records = names.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunningConfig);
+    return records.filter(({ pid, birth }) => birth === birthOf(pid));
   } catch {
     return []; // no server has left a record that this user can read
   }
@@ -81,6 +103,16 @@ export function environmentOf(pid: number): Environment | undefined {
   try {
     const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
     return Object.fromEntries(variables.map((text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]));
+  } catch {
+    return undefined;
+  }
+}
+
+/** When a process began, in ticks since the boot. Undefined on systems without `/proc`. */
+function birthOf(pid: number): string | undefined {
+  try {
+    // The name in parentheses may hold spaces. The time is the 22nd field of the line.
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19];
   } catch {
     return undefined;
   }

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CommandAction, CommandError } from '@plugboard/kernel/contracts';
+import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option.js';
+import { previewReloads } from '../server/reload-preview.js';
+import { type ReloadOutcome, type RunningConfig, runningConfigs } from '../server/running-config.js';
+
+/** Milliseconds that a server has to report the outcome: more than an entry has to start. */
+const MAX_RELOAD_TIME = 30_000;
+/** Milliseconds between looks at the record of a server. */
+const INTERVAL = 50;
+
+const OUTCOMES: Readonly<Record<ReloadOutcome, string>> = {
+  applied: 'the changed configuration was applied',
+  unchanged: 'the configuration has not changed; the plugins read their own files again',
+  refused: 'the changed configuration was refused, and the previous one stays in effect; the log of the server says why',
+};
+
+/**
+ * Checks the file, sends SIGHUP to the servers that run with it, and waits for what they make of
+ * it. A file with mistakes is not sent.
+ */
+export const reload: CommandAction = {
+  summary: 'Reloads the configuration of the running server',
+  options: { config: CONFIG_OPTION },
+  async run(args, terminal) {
+    const file = configFile(args);
+    const previews = await previewReloads(file);
+    if (previews.length === 0) {
+      throw new CommandError(
+        `no running server of ${file} was found; run this on the machine of the server, as its user or as root, with the same TMPDIR`,
+      );
+    }
+    const refused = previews.filter(({ isRefused }) => isRefused);
+    if (refused.length > 0) {
+      terminal.note(refused.flatMap(({ lines }) => lines).join('\n'));
+      return EXIT_CONFIG;
+    }
+    const outcomes: ReloadOutcome[] = [];
+    for (const { server, changes } of previews) {
+      process.kill(server.pid, 'SIGHUP');
+      const outcome = await outcomeOf(file, server);
+      outcomes.push(outcome);
+      terminal.print([`server ${server.pid}: ${OUTCOMES[outcome]}`, ...(outcome === 'applied' ? changes : [])].join('\n'));
+    }
+    return outcomes.includes('refused') ? EXIT_CONFIG : 0;
+  },
+};
+
+/** Waits until the server has recorded a reload. @throws CommandError */
+async function outcomeOf(file: string, { pid, reloads }: RunningConfig): Promise<ReloadOutcome> {
+  for (let waited = 0; waited < MAX_RELOAD_TIME; waited += INTERVAL) {
+    const now = runningConfigs(file).find((server) => server.pid === pid);
+    if (now?.outcome !== undefined && now.reloads > reloads) return now.outcome;
+    await sleep(INTERVAL);
+  }
+  throw new CommandError(`server ${pid} has not reloaded within ${MAX_RELOAD_TIME / 1000} s; its log says why`);
+}
