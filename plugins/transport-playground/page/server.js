@@ -66,6 +66,11 @@ export class Server {
     return this.#has('/v1/live');
   }
 
+  /** Whether the Responses API is there over HTTP. */
+  get hasResponses() {
+    return this.#has('/v1/responses');
+  }
+
   get canKeepSessions() {
     return this.#has('/v1/conversations');
   }

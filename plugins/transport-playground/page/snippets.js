@@ -1,3 +1,6 @@
+/** @typedef {'curl' | 'js' | 'python' | 'wscat'} Language */
+/** @typedef {'chat' | 'responses'} Surface an API: chat completions or Responses */
+
 /**
  * @typedef {object} SnippetRequest
  * @property {string} base of the API, with a slash at its end
@@ -5,34 +8,50 @@
  * @property {readonly { role: string, content: string }[]} messages
  * @property {string} key of the session; empty for a request without one
  * @property {boolean} token whether the server requires one. It is written as `$PLUGBOARD_TOKEN`.
+ * @property {Surface} surface
+ * @property {boolean} stream
  */
 
+/** @type {readonly { id: Language, label: string }[]} */
+export const LANGUAGES = [
+  { id: 'curl', label: 'curl' },
+  { id: 'js', label: 'JavaScript' },
+  { id: 'python', label: 'Python' },
+  { id: 'wscat', label: 'wscat' },
+];
+
 /**
- * The request as code, in several languages.
- * @param {SnippetRequest} request @returns {{ id: string, label: string, text: string }[]}
+ * The request as a program. @param {Language} language @param {SnippetRequest} request @returns
+ * {string}
  */
-export function snippetsOf(request) {
-  return [
-    { id: 'curl', label: 'curl', text: curl(request) },
-    { id: 'js', label: 'JavaScript', text: javascript(request) },
-    { id: 'python', label: 'Python', text: python(request) },
-    { id: 'wscat', label: 'wscat', text: wscat(request) },
-  ];
+export function snippetOf(language, request) {
+  return { curl, js: javascript, python, wscat }[language](request);
 }
 
 /** @param {SnippetRequest} request */
-function curl({ base, token, ...request }) {
+function curl(request) {
+  const { base, token, surface, stream } = request;
   const lines = [
-    `curl ${shell(`${base}v1/chat/completions`)}`,
+    `curl ${stream ? '-N ' : ''}${shell(`${base}v1/${surface === 'chat' ? 'chat/completions' : 'responses'}`)}`,
     ...(token ? ['-H "Authorization: Bearer $PLUGBOARD_TOKEN"'] : []),
     "-H 'Content-Type: application/json'",
-    `-d ${shell(JSON.stringify(body(request), null, 2))}`,
+    `-d ${shell(JSON.stringify(bodyOf(request), null, 2))}`,
   ];
   return lines.join(' \\\n  ');
 }
 
 /** @param {SnippetRequest} request */
-function javascript({ base, token, ...request }) {
+function javascript(request) {
+  const { base, token, surface, stream } = request;
+  const [method, result, text] =
+    surface === 'chat'
+      ? ['chat.completions.create', 'completion', 'completion.choices[0].message.content']
+      : ['responses.create', 'response', 'response.output_text'];
+  const call = `await client.${method}(${JSON.stringify(bodyOf(request), null, 2)});`;
+  const streamed =
+    surface === 'chat'
+      ? ["  process.stdout.write(event.choices[0]?.delta.content ?? '');"]
+      : ["  if (event.type === 'response.output_text.delta') process.stdout.write(event.delta);"];
   return [
     "import OpenAI from 'openai';",
     '',
@@ -40,13 +59,24 @@ function javascript({ base, token, ...request }) {
     `  baseURL: ${JSON.stringify(`${base}v1`)},`,
     `  apiKey: ${token ? 'process.env.PLUGBOARD_TOKEN,' : "'none', // no token needed"}`,
     '});',
-    `const completion = await client.chat.completions.create(${JSON.stringify(body(request), null, 2)});`,
-    'console.log(completion.choices[0].message.content);',
+    ...(stream
+      ? [`const stream = ${call}`, 'for await (const event of stream) {', ...streamed, '}']
+      : [`const ${result} = ${call}`, `console.log(${text});`]),
   ].join('\n');
 }
 
 /** @param {SnippetRequest} request */
-function python({ base, token, agent, messages, key }) {
+function python(request) {
+  const { base, token, surface, stream } = request;
+  const { session_id, ...fields } = bodyOf(request); // a field that the SDK does not know
+  const [method, result, text] =
+    surface === 'chat'
+      ? ['chat.completions.create', 'completion', 'completion.choices[0].message.content']
+      : ['responses.create', 'response', 'response.output_text'];
+  const streamed =
+    surface === 'chat'
+      ? ['    if event.choices:', '        print(event.choices[0].delta.content or "", end="", flush=True)']
+      : ['    if event.type == "response.output_text.delta":', '        print(event.delta, end="", flush=True)'];
   return [
     'import os',
     'from openai import OpenAI',
@@ -55,32 +85,39 @@ function python({ base, token, agent, messages, key }) {
     `    base_url=${JSON.stringify(`${base}v1`)},`,
     `    api_key=${token ? 'os.environ["PLUGBOARD_TOKEN"],' : '"none",  # no token needed'}`,
     ')',
-    'completion = client.chat.completions.create(',
-    `    model=${JSON.stringify(agent)},`,
-    `    messages=${JSON.stringify(messages, null, 4).replaceAll('\n', '\n    ')},`,
-    ...(key === '' ? [] : [`    extra_body={"session_id": ${JSON.stringify(key)}},`]),
+    `${stream ? 'stream' : result} = client.${method}(`,
+    ...Object.entries(fields).map(([name, value]) => `    ${name}=${pythonValue(value)},`),
+    ...(session_id === undefined ? [] : [`    extra_body={"session_id": ${pythonValue(session_id)}},`]),
     ')',
-    'print(completion.choices[0].message.content)',
+    ...(stream ? ['for event in stream:', ...streamed] : [`print(${text})`]),
   ].join('\n');
 }
 
+/** A JSON value in Python, behind an indentation of four spaces. @param {unknown} value */
+function pythonValue(value) {
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  return JSON.stringify(value, null, 4).replaceAll('\n', '\n    ');
+}
+
 /** @param {SnippetRequest} request */
-function wscat({ base, token, agent, messages, key }) {
-  const input =
-    key === '' ? messages.map(({ role, content }) => ({ type: 'message', role, content })) : (messages.at(-1)?.content ?? '');
-  const create = { type: 'response.create', model: agent, ...(key === '' ? { store: false } : { conversation: key }), input };
+function wscat(request) {
+  const { base, token } = request;
+  const { stream: _, ...create } = bodyOf({ ...request, surface: 'responses' });
   const lines = [
     `npx wscat -c ${shell(`${base.replace(/^http/, 'ws')}v1/live`)}`,
     ...(token ? ['-H "Authorization: Bearer $PLUGBOARD_TOKEN"'] : []),
     '-w 60',
-    `-x ${shell(JSON.stringify(create))}`,
+    `-x ${shell(JSON.stringify({ type: 'response.create', ...create }))}`,
   ];
   return lines.join(' \\\n  ');
 }
 
-/** @param {Pick<SnippetRequest, 'agent' | 'messages' | 'key'>} request */
-function body({ agent, messages, key }) {
-  return { model: agent, messages, ...(key !== '' && { session_id: key }) };
+/** The body of the request. @param {SnippetRequest} request @returns {Record<string, unknown>} */
+function bodyOf({ agent, messages, key, surface, stream }) {
+  const flow = stream ? { stream } : {};
+  if (surface === 'chat') return { model: agent, messages, ...(key !== '' && { session_id: key }), ...flow };
+  if (key !== '') return { model: agent, conversation: key, input: messages.at(-1)?.content ?? '', ...flow };
+  return { model: agent, store: false, input: messages.map((message) => ({ type: 'message', ...message })), ...flow };
 }
 
 /** A shell word without special characters. @param {string} text */

@@ -1,3 +1,5 @@
+import { record } from './trace.js';
+
 /**
  * @typedef {object} TextItem
  * @property {'text' | 'reasoning'} kind
@@ -42,6 +44,7 @@
  * @property {number} startedAt
  * @property {number | undefined} ms duration, if this page saw the turn run
  * @property {Decision[]} decisions about its calls, which the next request sends
+ * @property {import('./trace.js').TurnFacts | undefined} facts what the server keeps of it
  * @property {number} version grows with each change
  *
  * @typedef {object} Decision a person's decision, as an item of the protocol
@@ -70,6 +73,7 @@ export function newTurn(input, fields) {
     startedAt: performance.now(),
     ms: undefined,
     decisions: [],
+    facts: undefined,
     version: 0,
     ...fields,
   };
@@ -109,6 +113,7 @@ export function spokenTurn(turn) {
 export function applyEvent(turn, event) {
   const sequence = event.sequence_number ?? turn.sequence + 1;
   if (sequence <= turn.sequence) return;
+  record(turn, event);
   turn.sequence = sequence;
   turn.version++;
   APPLY[event.type]?.(turn, event);

@@ -13,11 +13,16 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register(ctx) {
-    const routes = [ctx.late(HttpRoutes), ctx.late(HttpUpgrades)];
+    const routes = ctx.late(HttpRoutes);
+    const upgrades = ctx.late(HttpUpgrades);
     const playground = new Playground({
       config: ctx.config,
       version,
-      paths: () => routes.flatMap((point) => point.all().map(({ value }) => value.path)),
+      paths: () => [
+        ...routes.all().map(({ value }) => value.path),
+        // the socket at /v1/responses does not mean that its HTTP API is there
+        ...upgrades.all().flatMap(({ value: { path } }) => (path === '/v1/live' ? [path] : [])),
+      ],
       authProviders: ctx.extensions(AuthProviders),
     });
     for (const route of playground.routes) ctx.contribute(HttpRoutes, route, route.path);

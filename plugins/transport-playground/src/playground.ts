@@ -43,7 +43,15 @@ interface PageSettings {
 }
 
 /** The API paths that the page can use. */
-const USED = ['/v1/live', '/v1/chat/completions', '/v1/conversations', '/v1/approvals', '/v1/ephemeral_tokens', '/health'];
+const USED = [
+  '/v1/live',
+  '/v1/chat/completions',
+  '/v1/responses',
+  '/v1/conversations',
+  '/v1/approvals',
+  '/v1/ephemeral_tokens',
+  '/health',
+];
 
 type HeaderValue = HttpRequest['headers'][string];
 

@@ -26,7 +26,12 @@ export class PlaygroundApp extends HTMLElement {
   draft = '';
   /** @type {'' | 'events' | 'code'} */
   panel = '';
-  snippet = 'curl';
+  /**
+   * The request that is shown as code.
+   * @type {{ language: import('../snippets.js').Language, surface:
+   *   import('../snippets.js').Surface, stream: boolean }}
+   */
+  code = { language: 'curl', surface: 'chat', stream: false };
   showsDeltas = false;
   isSidebarOpen = false;
   isDrawer = NARROW.matches;
@@ -242,9 +247,9 @@ export class PlaygroundApp extends HTMLElement {
     this.requestUpdate();
   }
 
-  /** @param {string} id */
-  showSnippet(id) {
-    this.snippet = id;
+  /** @param {Partial<PlaygroundApp['code']>} change */
+  showCode(change) {
+    this.code = { ...this.code, ...change };
     this.requestUpdate();
   }
 

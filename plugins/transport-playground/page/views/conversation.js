@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit/html.js';
+import { timeOf } from '../trace.js';
 import { answerOf, isRunning, waitingCalls } from '../turn.js';
 import { copyButton, count, duration, icon, pretty, preview } from './parts.js';
 import './markdown-text.js';
@@ -48,6 +49,7 @@ function renderTurn(turn, app, isLast) {
       ${input === '' ? nothing : html`<div class="asked"><p>${input}</p></div>`}
       <div class="answer">
         ${turn.items.map((item) => itemView(item, turn, app, isLast))} ${running ? waiting(turn) : nothing}
+        ${isEmpty(turn) ? html`<p class="hint">The answer is empty: the model ended without a text.</p>` : nothing}
         ${status === 'failed' ? failure(turn) : nothing} ${status === 'incomplete' ? ending : nothing}
       </div>
       ${running ? nothing : footer(turn, app, isLast)}
@@ -60,7 +62,31 @@ function itemView(item, turn, app, isLast) {
     return toolCard(item, item.status === 'waiting' && isLast ? approvalButtons(item, turn, app) : nothing);
   if (item.text === '') return nothing;
   if (item.kind === 'text') return html`<markdown-text .text=${item.text}></markdown-text>`;
-  return html`<details class="reasoning"><summary>${icon('chevron')} Reasoning</summary><p>${item.text}</p></details>`;
+  return reasoning(item, turn);
+}
+
+/**
+ * Open while it streams, folded when something follows it. @param {import('../turn.js').TextItem}
+ * item @param {Turn} turn
+ */
+function reasoning(item, turn) {
+  const isMoving = isRunning(turn) && item === turn.items.at(-1);
+  const ms = timeOf(turn, item.id);
+  const took = isMoving || ms === undefined ? nothing : html`<span class="reasoning-time">${duration(ms)}</span>`;
+  const mark = isMoving ? html`<span class="spinner"></span>` : icon('chevron');
+  return html`
+    <details class="reasoning" ?open=${isMoving}>
+      <summary>${mark} Reasoning ${took}</summary>
+      <p>${item.text}</p>
+    </details>`;
+}
+
+/** Whether a turn ended well and has nothing to show. @param {Turn} turn */
+function isEmpty(turn) {
+  const { status, items } = turn;
+  const isOver = (/** @type {TurnItem} */ item) =>
+    item.kind !== 'tool' || (!item.isOurs && (item.status === 'ok' || item.status === 'failed'));
+  return status === 'completed' && answerOf(turn) === '' && items.every(isOver);
 }
 
 /** @type {Record<ToolItem['status'], string>} */

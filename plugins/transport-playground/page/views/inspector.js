@@ -1,7 +1,8 @@
 import { html, nothing } from 'lit/html.js';
 import { BASE } from '../api.js';
-import { snippetsOf } from '../snippets.js';
+import { LANGUAGES, snippetOf } from '../snippets.js';
 import { copyButton, duration, iconButton } from './parts.js';
+import { wrapButton } from './wrap.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../api.js').LogEntry} LogEntry */
@@ -85,23 +86,40 @@ function logRow({ direction, label, note, at, data }) {
     </li>`;
 }
 
+/** The one button that wraps the snippet. */
+const WRAP = wrapButton();
+
 /** @param {View} view */
 function code(view) {
   const { app } = view;
   const { token } = app.server.settings;
-  const snippets = snippetsOf({ ...app.requestOf(view.draft), base: BASE.href, token });
-  const { label = '', text = '' } = snippets.find(({ id }) => id === view.snippet) ?? {};
+  const { language, stream } = view.code;
+  const isLive = language === 'wscat';
+  const surface = app.server.hasResponses ? view.code.surface : 'chat';
+  const text = snippetOf(language, { ...app.requestOf(view.draft), base: BASE.href, token, surface, stream });
+  const { label = '' } = LANGUAGES.find(({ id }) => id === language) ?? {};
   const hint = token ? html`. Set the variable <code>PLUGBOARD_TOKEN</code> to your token.` : '.';
+  const segment = (/** @type {boolean} */ isOn, /** @type {string} */ name, /** @type {Partial<View['code']>} */ change) =>
+    html`<button aria-pressed=${isOn} @click=${() => view.showCode(change)}>${name}</button>`;
+  const surfaces = html`
+    <div class="segments" role="group" aria-label="API">
+      ${segment(surface === 'chat', 'Chat completions', { surface: 'chat' })}
+      ${segment(surface === 'responses', 'Responses', { surface: 'responses' })}
+    </div>`;
+  const streaming = html`
+    <label class="switch">
+      <input type="checkbox" .checked=${stream} @change=${() => view.showCode({ stream: !stream })}> Streaming
+    </label>`;
   return html`
     <p class="panel-intro">The same request from a program${hint}</p>
     <div class="segments" role="group" aria-label="Language">
-      ${snippets.map(
-        (one) => html`
-          <button aria-pressed=${one.id === view.snippet} @click=${() => view.showSnippet(one.id)}>${one.label}</button>`,
-      )}
+      ${LANGUAGES.map((one) => segment(one.id === language, one.label, { language: one.id }))}
+    </div>
+    <div class="panel-bar">
+      ${app.server.hasResponses && !isLive ? surfaces : nothing} ${isLive ? nothing : streaming}
     </div>
     <div class="code-frame">
-      <div class="code-bar"><span>${label}</span>${copyButton(text, `Copy as ${label}`)}</div>
+      <div class="code-bar"><span>${label}</span>${WRAP}${copyButton(text, `Copy as ${label}`)}</div>
       <pre class="snippet" tabindex="0" role="region" aria-label=${label}>${text}</pre>
     </div>`;
 }

@@ -153,4 +153,42 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
     t.match(JSON.stringify(app.asked.messages), /under the oak/, 'in one session');
     t.same(page.problems, []);
   });
+
+  t.test('reasoning is open while it streams, and folded with its duration after', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    app.models.enqueue({
+      reasoning: ['First this', gates[0]?.promise ?? '', ', then that.'],
+      text: ['So', gates[1]?.promise ?? '', ' be it.'],
+    });
+    await page.say('Think');
+    const reasoning = page.page.locator('.reasoning');
+    await reasoning.getByText('First this').waitFor();
+    t.ok(await reasoning.locator('.spinner').isVisible());
+    t.equal(await reasoning.locator('.reasoning-time').count(), 0);
+    gates[0]?.resolve();
+    await page.page.getByText('So', { exact: true }).waitFor();
+    await reasoning.getByText('then that').waitFor({ state: 'hidden' });
+    t.match(await reasoning.locator('summary').innerText(), /Reasoning\s+\d+(\.\d+)? m?s/);
+    await reasoning.locator('summary').click();
+    gates[1]?.resolve();
+    await page.ended(0);
+    t.ok(await reasoning.getByText('then that').isVisible(), 'a reader who opened it keeps it open');
+    t.same(page.problems, []);
+  });
+
+  t.test('an empty answer says so, also after a reload', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: '' }, { toolCalls: [lookUp('treasure')] }, { text: 'Found.' });
+    const turn = await page.ask('Say nothing');
+    await turn.getByText('The answer is empty').waitFor();
+    await page.ask('Say something');
+    t.equal(await page.page.getByText('The answer is empty').count(), 1);
+    await page.page.reload();
+    await page.turns.nth(1).waitFor();
+    t.equal(await page.page.getByText('The answer is empty').count(), 1);
+    t.same(page.problems, []);
+  });
 }

@@ -13,7 +13,8 @@ const BEARER = `auth: { bearer: { tokens: [{ name: page, project: default, token
 
 export async function code(t: Test, browser: Browser): Promise<void> {
   t.test('copied code runs and gives the same answer, with the token in a variable', async (t) => {
-    const app = await startPlayground(t, { yaml: BEARER });
+    const surfaces = '  websocket: {}\n  conversations: {}\n  responses: {}\n  playground: {}\n';
+    const app = await startPlayground(t, { yaml: BEARER, surfaces });
     const page = await Playground.open(t, browser, app);
     await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
     await page.page.keyboard.press('Enter');
@@ -35,15 +36,31 @@ export async function code(t: Test, browser: Browser): Promise<void> {
       t.match(text, 'PLUGBOARD_TOKEN');
       return text;
     };
-    const curl = await shell.run(`${(await copied('curl')).replace('curl ', 'curl -s ')}`);
-    t.equal(JSON.parse(curl.output).choices[0].message.content, answer);
-
-    await writeFile(join(app.started.folder, 'copied.mjs'), await copied('JavaScript'));
-    t.equal((await shell.run('node copied.mjs')).output.trim(), answer);
-
-    t.match(await copied('Python'), /from openai import OpenAI.*model="assistant"/s);
+    const hasPython = (await shell.run('python3 -c "import openai"')).code === 0;
+    for (const surface of ['Chat completions', 'Responses']) {
+      for (const isStreamed of [false, true]) {
+        await page.button('curl').click();
+        await page.button(surface).click();
+        await page.page.getByLabel('Streaming').setChecked(isStreamed);
+        const name = `${surface}${isStreamed ? ', streamed' : ''}`;
+        const { output } = await shell.run((await copied('curl')).replace('curl ', 'curl -s '));
+        t.equal(isStreamed ? streamedText(output) : textOf(JSON.parse(output)), answer, `curl, ${name}`);
+        await writeFile(join(app.started.folder, 'copied.mjs'), await copied('JavaScript'));
+        t.equal((await shell.run('node copied.mjs')).output.trim(), answer, `JavaScript, ${name}`);
+        const python = await copied('Python');
+        t.match(python, /from openai import OpenAI.*model="assistant"/s);
+        await writeFile(join(app.started.folder, 'copied.py'), python);
+        t.same(
+          await shell.run('command -v python3 > /dev/null || exit 0; python3 -m py_compile copied.py'),
+          { code: 0, output: '' },
+          `Python, ${name}`,
+        );
+        if (hasPython) t.equal((await shell.run('python3 copied.py')).output.trim(), answer, `Python runs, ${name}`);
+      }
+    }
     const [, frame = ''] = /-x '(.*)'/s.exec(await copied('wscat')) ?? [];
     t.match(JSON.parse(frame.replaceAll("'\\''", "'")), { type: 'response.create', model: 'assistant', store: false });
+    t.equal(await page.page.getByLabel('Streaming').count(), 0, 'the live surface always streams');
     t.same(page.problems, []);
   });
 
@@ -60,6 +77,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     t.match(shown, 'Second');
     t.notMatch(shown, 'First');
     t.notMatch(shown, 'PLUGBOARD_TOKEN', 'an open server needs none');
+    t.equal(await page.button('Responses').count(), 0, 'the server does not have that API');
     await page.message.fill('A draft');
     await page.page.locator('.snippet', { hasText: 'A draft' }).waitFor();
     t.pass('a message that is being written is shown');
@@ -89,4 +107,27 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     await eventually(async () => (await rows.count()) === 0);
     t.same(page.problems, []);
   });
+}
+
+/** The text of a completion or a response. */
+function textOf({ choices, output }: Answer): string | undefined {
+  return choices?.[0]?.message?.content ?? output?.find(({ type }) => type === 'message')?.content?.[0]?.text;
+}
+
+/** The text of an event stream of either API. */
+function streamedText(body: string): string {
+  const events = [...body.matchAll(/^data: (\{.*)$/gm)].map(([, text = '']) => JSON.parse(text) as Answer);
+  return events
+    .map(({ choices, type, delta }) => choices?.[0]?.delta?.content ?? (type === 'response.output_text.delta' ? delta : '') ?? '')
+    .join('');
+}
+
+interface Answer {
+  readonly type?: string;
+  readonly delta?: string;
+  readonly choices?: readonly {
+    readonly message?: { readonly content: string };
+    readonly delta?: { readonly content?: string };
+  }[];
+  readonly output?: readonly { readonly type: string; readonly content?: readonly { readonly text: string }[] }[];
 }
