@@ -1,6 +1,7 @@
 import { definePlugin, Transports } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
+import { LargeBodies } from './body/large-bodies.js';
 import { RequestBodies } from './body/request-bodies.js';
 import { checkConfig } from './check-config.js';
 import { configSchema } from './config.js';
@@ -56,6 +57,7 @@ export default definePlugin({
       Gate,
       HeapGuard,
       HttpApplication,
+      LargeBodies,
       LogThrottle,
       RequestLimits,
       Replies,

@@ -52,6 +52,11 @@ export class Account {
     return COPIES * bytes;
   }
 
+  /** The caller, as the budget knows it: two accounts of one caller have the same. */
+  get owner(): readonly string[] {
+    return this.#owner;
+  }
+
   /** The option with the limit, as messages name it: `limits.memory`. */
   get setting(): string {
     return this.#budget.setting;

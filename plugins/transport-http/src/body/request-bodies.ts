@@ -24,11 +24,15 @@ import {
 import type { Exchange } from '../exchange/exchange.js';
 import { parseContentType } from './content-type.js';
 import { type JsonLimits, measureJson } from './json-limits.js';
+import { LargeBodies } from './large-bodies.js';
 
 const require = createRequire(import.meta.url);
 
 /** Many times what real clients send. */
 const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
+
+/** Bytes from which a body is large: reading it holds the event loop for milliseconds. */
+const LARGE = 256 * 1024;
 
 /** Bytes of memory that a value and a key of a body cost besides their text (S-53). */
 const [VALUE_COST, KEY_COST] = [64, 32];
@@ -51,16 +55,18 @@ export interface RequestBody {
 
 /**
  * Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of
- * values, JSON.
+ * values, JSON. Large bodies are parsed one at a time.
  */
 export class RequestBodies {
   #limit = 0;
   #timeout = 0;
   readonly #clock: Clock;
+  readonly #large: LargeBodies;
   #collector: Middleware | undefined;
 
-  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>) {
+  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>, @inject(LargeBodies) large: LargeBodies) {
     this.#clock = clock;
+    this.#large = large;
     this.configure(config);
   }
 
@@ -92,7 +98,12 @@ export class RequestBodies {
     if (Account.costOf(length) + PIECE_COST > account.limit) throw bodyExceedsMemory(account.setting);
     const isBuffered = length > 0 && ctx.req.readableLength === length;
     const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, account);
-    return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString(), account) : bytes };
+    if (kind === 'bytes') return { bytes, value: bytes };
+    if (bytes.length > LARGE) {
+      await this.#large.pass(account.owner.join(' '));
+      exchange.signal.throwIfAborted();
+    }
+    return { bytes, value: parseJsonObject(bytes.toString(), account) };
   }
 
   /** Takes a body of which every byte has arrived together with the head. Most have. */
