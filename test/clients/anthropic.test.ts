@@ -191,6 +191,29 @@ t.test('CL-28 @anthropic-ai/sdk: thinking is shown, and dropped when it comes ba
   ]);
 });
 
+t.test('CL-21 @anthropic-ai/sdk: the model gets its thinking back between the steps of the client', async (t) => {
+  const think = (words: string, id: string) => ({
+    reasoning: words,
+    toolCalls: [{ id, name: 'weather', arguments: { place: 'Rome' } }],
+  });
+  server.models.enqueue(think('First.', 'call_w1'), think('Second.', 'call_w2'), { text: 'Sunny.' });
+  const thinking = { type: 'adaptive', display: 'omitted' } as const;
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'Weather?' }];
+  for (let step = 1; step <= 3; step++) {
+    const { content } = await client.messages
+      .stream({ ...request({ messages, tools: [weather], max_tokens: 2000 }), thinking } as Anthropic.MessageStreamParams)
+      .finalMessage();
+    const results = content.flatMap((block) =>
+      block.type === 'tool_use' ? [{ type: 'tool_result' as const, tool_use_id: block.id, content: 'sun' }] : [],
+    );
+    messages.push({ role: 'assistant', content }, { role: 'user', content: results });
+  }
+  t.match(
+    server.asked.messages.filter(({ role }) => role === 'assistant'),
+    [{ reasoning_content: 'First.' }, { reasoning_content: 'Second.' }],
+  );
+});
+
 const plugboard = createAnthropic({ baseURL: `${server.url}/v1`, apiKey: 'any' });
 const model = plugboard('assistant');
 

@@ -32,6 +32,11 @@ t.test('CL-24 errors of the server itself have the form of the protocol', async 
     [await server.get('/v1/messages', { 'x-api-key': TOKEN }), 405, 'invalid_request_error'],
     [await post(undefined, {}, '/v1/messages/batches'), 404, 'not_found_error'],
     [await server.get('/v1/models', { 'anthropic-version': '2023-06-01' }), 401, 'authentication_error'],
+    [
+      await server.get('/v1/files', { 'anthropic-version': '2023-06-01', authorization: `Bearer ${TOKEN}` }),
+      404,
+      'not_found_error',
+    ],
     [await server.get('/v1/models/nobody', { 'anthropic-version': '2023-06-01', 'x-api-key': TOKEN }), 404, 'not_found_error'],
   ] as const;
   for (const [{ status, headers, body }, wanted, type] of cases) {
@@ -40,6 +45,13 @@ t.test('CL-24 errors of the server itself have the form of the protocol', async 
     t.match(headers.get('request-id'), /^req_/);
     t.equal(headers.get('request-id'), headers.get('x-request-id'));
   }
+});
+
+t.test('CL-24 an unknown path has the error of the protocol for its clients only', async (t) => {
+  t.match(await server.get('/v1/files', { authorization: `Bearer ${TOKEN}` }), {
+    status: 404,
+    body: { error: { type: 'invalid_request_error', param: null } },
+  });
 });
 
 t.test('CL-24 a limit of requests is a 429 with the time to wait', async (t) => {

@@ -147,7 +147,7 @@ export class Runtime implements AgentRuntime {
   run(asked: TurnRequest): TurnEvents {
     const refusal = this.#refusal(asked);
     // Extras are data of a model connection. Callers may not send any.
-    const messages = refusal ? [] : withoutExtras(asked.messages);
+    const messages = refusal ? [] : asked.hasOwnExtras ? asked.messages : withoutExtras(asked.messages);
     const request = messages === asked.messages ? asked : { ...asked, messages };
     const id = request.session && sessionOf(request, request.session);
     // A retry with an idempotency key waits for the stored answer instead of joining the turn.

@@ -52,6 +52,15 @@ t.test('an error before anything was shown may be retried, and not after it (AI-
   t.equal(server.requests.length, 3, 'the provider retries nothing itself');
 });
 
+t.test('a server may name the stop sequence that ended the text', async (t) => {
+  const { server, ...connection } = await open(t, 'anthropic');
+  const delta = { stop_reason: 'stop_sequence', stop_sequence: '###' };
+  const end = [{ type: 'message_delta', delta, usage: { output_tokens: 2 } }, { type: 'message_stop' }];
+  server.enqueue(claude(START, ...textBlock(0, 'Hi'), ...end), claude(START, ...textBlock(0, 'Hi'), ...STOP));
+  t.match((await readAll(connection)).at(-1), { type: 'end', reason: 'stop', stopSequence: '###' });
+  t.equal('stopSequence' in ((await readAll(connection)).at(-1) ?? {}), false);
+});
+
 t.test('errors inside a stream with status 200 (AI-2, AI-11)', async (t) => {
   const aws = await open(t, 'bedrock');
   aws.server.enqueue(

@@ -13,7 +13,14 @@ export default definePlugin({
   configSchema,
   register(ctx) {
     const runtimes = ctx.extensions(AgentRuntimes);
-    const messages = new Messages({ name: ctx.name, config: ctx.config, runtimes, clock: ctx.clock, ids: ctx.ids });
+    const messages = new Messages({
+      name: ctx.name,
+      config: ctx.config,
+      runtimes,
+      clock: ctx.clock,
+      ids: ctx.ids,
+      state: ctx.state,
+    });
     const routes = [messages, new CountTokens(runtimes), ...new Models(runtimes).routes, ...PROBES, ...UNKNOWN];
     for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
   },

@@ -1,4 +1,4 @@
-import type { Clock, Extensions, IdSource } from '@plugboard/kernel';
+import type { Clock, Extensions, IdSource, PluginState } from '@plugboard/kernel';
 import type { AgentRuntime, Failure, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import {
@@ -23,11 +23,12 @@ import { invalidField, type MessagesError } from './errors/messages-error.js';
 import { turnFailureError } from './errors/turn-failure.js';
 import { conversationOf, type RequestMessages } from './request/conversation.js';
 import { Ignored } from './request/ignored.js';
-import { parametersOf, showsThinking } from './request/parameters.js';
+import { parametersOf, thinkingOf } from './request/parameters.js';
 import { headOf, type RequestHead } from './request/request.js';
 import { sessionIdOf, sessionOf } from './request/session.js';
 import { targetOf } from './request/target.js';
 import { toolsOf } from './request/tools.js';
+import { type ExtrasSeal, SealedExtras } from './thinking/sealed-extras.js';
 
 /**
  * Milliseconds from accepting a request until the head of a stream is sent, even if there is
@@ -42,6 +43,7 @@ export interface MessagesDependencies {
   readonly runtimes: Extensions<AgentRuntime>;
   readonly clock: Clock;
   readonly ids: IdSource;
+  readonly state: PluginState;
 }
 
 /** How a request wants its answer. */
@@ -74,13 +76,15 @@ export class Messages implements HttpRoute {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #clock: Clock;
   readonly #ids: IdSource;
+  readonly #extras: SealedExtras;
 
-  constructor({ name, config, runtimes, clock, ids }: MessagesDependencies) {
+  constructor({ name, config, runtimes, clock, ids, state }: MessagesDependencies) {
     this.#name = name;
     this.#config = config;
     this.#runtimes = runtimes;
     this.#clock = clock;
     this.#ids = ids;
+    this.#extras = new SealedExtras(state);
   }
 
   /**
@@ -90,6 +94,7 @@ export class Messages implements HttpRoute {
     const runtime = this.#runtimes.one();
     const head = headOf(request.body);
     const sessionId = sessionIdOf(request, this.#config);
+    const seal = sessionId === undefined ? await this.#extras.for(request.principal.project) : undefined;
     const idempotencyKey = idempotencyKeyOf(request, invalidField);
     const target = targetOf(runtime, head.model, request.principal);
     const ignored = new Ignored();
@@ -97,11 +102,12 @@ export class Messages implements HttpRoute {
     const conversation = conversationOf(fields.system, fields.messages, {
       target,
       hasSession: sessionId !== undefined,
+      open: seal?.open,
       ignored,
     });
     const tools = toolsOf(fields, target, ignored);
     const params = { ...parametersOf(fields, target, ignored), ...tools.params };
-    const visibility = visibilityOf(request, head, target, ignored);
+    const visibility = visibilityOf(request, head, { target, seal }, ignored);
     const session = sessionId === undefined ? undefined : await sessionOf(sessionId, head.user, request, target, runtime);
     request.note({ agent: target.name, stream: head.stream, session_hash: session && sessionHash(session.key) });
 
@@ -111,6 +117,7 @@ export class Messages implements HttpRoute {
       isCounted: true,
       account: request.account,
       messages: conversation.messages,
+      hasOwnExtras: true,
       session,
       clientTools: tools.declarations,
       params,
@@ -203,9 +210,19 @@ function replay(text: string, { stream, headers }: AnswerForm): HttpReply {
 }
 
 /** Calls of the agent's own tools are shown to those who say that they know such blocks (CL-23). */
-function visibilityOf({ headers }: HttpRequest, { fields }: RequestHead, target: Target, ignored: Ignored): Visibility {
+function visibilityOf(
+  { headers }: HttpRequest,
+  { fields }: RequestHead,
+  { target, seal }: { readonly target: Target; readonly seal: ExtrasSeal | undefined },
+  ignored: Ignored,
+): Visibility {
   const knowsCalls = String(headers['anthropic-beta'] ?? '').includes('mcp-client');
-  return { thinking: showsThinking(fields, ignored), tools: knowsCalls ? target.toolVisibility : 'none' };
+  const thinking = thinkingOf(fields, ignored);
+  return {
+    thinking: thinking === 'shown',
+    seal: thinking === 'off' ? undefined : seal,
+    tools: knowsCalls ? target.toolVisibility : 'none',
+  };
 }
 
 /**

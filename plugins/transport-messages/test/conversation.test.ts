@@ -1,4 +1,5 @@
 import t from 'tap';
+import { SIGNATURE } from '../src/thinking/sealed-extras.js';
 import { refusalOf, turnOf } from './support/route.js';
 
 const use = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: 'read', input });
@@ -130,10 +131,10 @@ t.test('CL-21 blocks of other types are left out and named', async (t) => {
   t.equal(ignored, 'messages.1.content.0.server_tool_use, messages.1.content.2.dream, messages.2.content.0.container_upload');
 });
 
-t.test('CL-28 thinking that comes back is left out, also where nothing else is left', async (t) => {
+t.test('CL-28 shown thinking that comes back is left out, also where nothing else is left', async (t) => {
   const { messages, ignored } = await read(
     { role: 'user', content: 'x' },
-    assistant({ type: 'thinking', thinking: 'Hm.', signature: 'cGx1Z2JvYXJk' }, { type: 'redacted_thinking', data: 'x' }),
+    assistant({ type: 'thinking', thinking: 'Hm.', signature: SIGNATURE }),
     { role: 'user', content: 'y' },
   );
   t.strictSame(messages, [

@@ -3,7 +3,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { NO_USAGE, OPEN } from '@plugboard/kernel/contracts';
 import fc from 'fast-check';
 import t from 'tap';
-import { SIGNATURE } from '../src/answer/blocks.js';
+import { SIGNATURE } from '../src/thinking/sealed-extras.js';
 import {
   eventsOf,
   finished,
@@ -137,6 +137,10 @@ t.test('CL-20 the stop reason says why the answer ended', async (t) => {
   t.equal(await stopOf({ reason: 'content_filter' }), 'refusal');
   t.equal(await stopOf({}, { type: 'text', text: 'No.', isRefusal: true }), 'refusal');
   t.equal(await stopOf({ reason: 'tool_calls' }, clientCall), 'tool_use');
+  const stopped: AgentEvent[][] = [[started], [step(1), text('1 2')], [{ ...finished, stopSequence: '3' }]];
+  t.match(await whole(stopped), { stop_reason: 'stop_sequence', stop_sequence: '3' });
+  const events = await eventsOf(await startRoutes({ batches: stopped }).post({ stream: true }));
+  t.match(events.at(-2), { type: 'message_delta', delta: { stop_reason: 'stop_sequence', stop_sequence: '3' } });
 });
 
 t.test('CL-20 arguments that are not a JSON object are wrapped', async (t) => {

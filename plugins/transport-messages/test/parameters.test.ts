@@ -36,6 +36,45 @@ t.test('CL-22 tools of the protocol that the client runs are declared, those of 
   t.equal(ignored, 'tools.2.web_search_20250305, tools.5.telepathy_20300101');
 });
 
+t.test('CL-22 messages of the role `system` add and remove tools', async (t) => {
+  const change = (type: string, tool: object) => ({ type, tool });
+  const named = (name: string) => ({ type: 'tool_reference', name });
+  const defined = (name: string) => ({ type: 'tool_definition', definition: tool(name, { description: 'Late.' }) });
+  const said = (...content: object[]) => ({ role: 'system', content });
+  const hi = { role: 'user', content: 'Hi' };
+  const { turn, ignored } = await turnOf({
+    tools: [tool('read'), tool('write'), tool('find')],
+    messages: [
+      hi,
+      said(
+        { type: 'text', text: 'New tools.' },
+        change('tool_addition', defined('late')),
+        change('tool_removal', named('write')),
+      ),
+      { role: 'assistant', content: 'Yes?' },
+      hi,
+      said(change('tool_removal', named('late')), change('tool_removal', named('read')), { type: 'tool_dream' }),
+      said(change('tool_addition', named('late')), change('tool_addition', named('nobody'))),
+    ],
+  });
+  t.strictSame(
+    turn.clientTools.map(({ name, description }) => [name, description]),
+    [
+      ['find', ''],
+      ['late', 'Late.'],
+    ],
+  );
+  t.match(turn.messages, [{}, { role: 'system', content: 'New tools.' }, {}, {}]);
+  t.equal(turn.messages.length, 4);
+  t.equal(ignored, 'messages.4.content.2.tool_dream');
+  const messages = [hi, said(change('tool_addition', { type: 'tool_definition', definition: { name: 'x' } }))];
+  t.match(await refusalOf({ messages }), {
+    status: 400,
+    message: 'messages.1.content.0.tool.definition.input_schema: Field required',
+  });
+  t.match(await refusalOf({ messages: [hi, said({ type: 'tool_removal' })] }), { message: /^messages\.1\.content\.0\.tool: / });
+});
+
 t.test('CL-22 `tool_choice` is sent in the words of model connections', async (t) => {
   const paramsOf = async (tool_choice: object) => (await turnOf({ tools: [tool('read')], tool_choice })).turn.params;
   t.match(await paramsOf({ type: 'auto' }), { tool_choice: 'auto', parallel_tool_calls: undefined });

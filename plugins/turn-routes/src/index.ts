@@ -4,5 +4,6 @@ export * from './headers.js';
 export * from './ignored-params.js';
 export * from './peek.js';
 export * from './request-headers.js';
+export * from './sealed-text.js';
 export * from './turn-log-fields.js';
 export * from './turn-stream.js';

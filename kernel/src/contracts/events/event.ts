@@ -170,6 +170,8 @@ export interface TurnFinished {
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
   /** The agent's limit that ended the turn, if one did. */
   readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | undefined;
+  /** The stop sequence that ended the text, if the model server named it. */
+  readonly stopSequence?: string | undefined;
   /** Sum over all model calls. */
   readonly usage: Usage;
 }

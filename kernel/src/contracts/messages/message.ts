@@ -82,7 +82,8 @@ export type ToolCallPart = FunctionCallPart | CustomCallPart;
  *    and a digest of the request that the message answered.
  * 3. Later requests to the same connection contain it as long as nothing before the message has
  *    changed: signatures cover it. Requests to any other connection do not.
- * 4. Callers never see it, and what a caller sends under this name is dropped.
+ * 4. Callers never see it, and what a caller sends under this name is dropped. A transport may let
+ *    its caller keep it sealed (`hasOwnExtras` of a turn).
  *
  * @experimental
  */

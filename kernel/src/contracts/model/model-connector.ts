@@ -168,6 +168,8 @@ export interface ModelEnd {
   readonly type: 'end';
   /** Why the model stopped: the protocol's finish reason. */
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
+  /** The stop sequence that ended the text, if the model server names it. */
+  readonly stopSequence?: string | undefined;
   /** Data that later requests need with the message: any JSON value, or undefined. See `Extra`. */
   readonly extra?: unknown;
 }

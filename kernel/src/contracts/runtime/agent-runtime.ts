@@ -141,6 +141,11 @@ export interface TurnRequest {
   readonly account?: Account | undefined;
   /** The caller's messages. Without a session, the whole conversation. */
   readonly messages: readonly Message[];
+  /**
+   * Whether the extras in `messages` are those of earlier answers, because the transport has sealed
+   * them before its caller kept them. If not, they are left out.
+   */
+  readonly hasOwnExtras?: boolean | undefined;
   /** The session of the turn. Absent if the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
   /**

@@ -91,6 +91,11 @@ export class StepReader {
     return this.#end?.reason ?? 'stop';
   }
 
+  /** The stop sequence that ended the text, if the model server named it. */
+  get stopSequence(): string | undefined {
+    return this.#end?.stopSequence;
+  }
+
   /**
    * The complete tool calls. None if length or a filter cut the answer, since calls may then be
    * incomplete.

@@ -159,7 +159,9 @@ export async function runLoop({
     hasText ||= read.hasText;
     const { calls, reason } = read;
     if (calls.length === 0) {
-      await write([...last, finished(reason === 'tool_calls' ? 'stop' : reason, usage)]);
+      const { stopSequence } = read;
+      const end = finished(reason === 'tool_calls' ? 'stop' : reason, usage);
+      await write([...last, stopSequence === undefined ? end : { ...end, stopSequence }]);
       return;
     }
 

@@ -103,7 +103,7 @@ export class AnswerReader {
         throw part.error;
       case 'finish':
         for (const key of [...this.#open.keys()]) this.#close(key);
-        events.push(...this.#finish(part.finishReason, part.usage));
+        events.push(...this.#finish(part));
         this.hasEnded = true;
         break;
     }
@@ -156,7 +156,11 @@ export class AnswerReader {
     return { type: 'tool-call', id, name: toolName, arguments: input, extra };
   }
 
-  #finish({ unified, raw }: LanguageModelV4FinishReason, usage: LanguageModelV4Usage): ModelEvent[] {
+  #finish({
+    finishReason: { unified, raw },
+    usage,
+    providerMetadata,
+  }: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): ModelEvent[] {
     const reason = REASONS[unified];
     if (reason === undefined) throw this.#failures.unfinished(unified, raw);
     const hasCalls = this.#calls.size > 0;
@@ -166,7 +170,7 @@ export class AnswerReader {
     const counts = usageOf(usage);
     return [
       ...(counts ? [{ type: 'usage', usage: counts } as const] : []),
-      { type: 'end', reason: ended, extra: this.#messageData() },
+      { type: 'end', reason: ended, ...stopSequenceOf(providerMetadata), extra: this.#messageData() },
     ];
   }
 
@@ -181,6 +185,12 @@ export class AnswerReader {
 
 function kindOf({ type }: { readonly type: string }): 'text' | 'reasoning' {
   return type.startsWith('text') ? 'text' : 'reasoning';
+}
+
+/** The stop sequence that ended the text, which Anthropic names. */
+function stopSequenceOf(metadata: PartOptions | undefined): { readonly stopSequence?: string } {
+  const { stopSequence } = metadata?.anthropic ?? {};
+  return typeof stopSequence === 'string' ? { stopSequence } : {};
 }
 
 /** Later values of a provider replace earlier ones by name. */

@@ -62,6 +62,7 @@ export class AnswerParser {
   #usage: Usage | undefined;
   #timings: unknown;
   #finish: Finish | undefined;
+  #stopSequence: string | undefined;
   #hasChoice = false;
   #hasText = false;
   /** The last chunk without a choice, for the error if none has one. */
@@ -128,6 +129,9 @@ export class AnswerParser {
     this.#hasChoice = true;
     const finish = readFinishReason(choice.finish_reason, choice.native_finish_reason);
     if (finish) this.#finish = finish;
+    // vLLM and SGLang name the stop sequence, or the number of a stop token.
+    const matched = choice.stop_reason ?? choice.matched_stop;
+    if (isText(matched)) this.#stopSequence = matched;
     const text = this.#addDelta(choice, events);
     return usage || finish ? undefined : text;
   }
@@ -224,7 +228,9 @@ export class AnswerParser {
     if (usage) events.push({ type: 'usage', usage });
     const keepsReasoning = this.#keepsReasoning === 'always' || (hasCalls && this.#keepsReasoning === 'with calls');
     const extra = connectionData(this.#fingerprint, this.#fields.fields(keepsReasoning));
-    events.push({ type: 'end', reason: reconcile(reason, hasCalls), ...(extra ? { extra } : {}) });
+    const ended = reconcile(reason, hasCalls);
+    const stopSequence = ended === 'stop' ? this.#stopSequence : undefined;
+    events.push({ type: 'end', reason: ended, ...(stopSequence !== undefined && { stopSequence }), ...(extra ? { extra } : {}) });
   }
 
   #noChoice(ending: Ending, stray: string | undefined): Error {

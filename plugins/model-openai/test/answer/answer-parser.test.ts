@@ -190,6 +190,15 @@ t.test('an unknown finish reason is accepted after text only', async (t) => {
   t.throws(() => parse(delta({ reasoning: 'hm' }), end), { message: /finish_reason "constructor"/, retryable: true });
 });
 
+t.test('a server may name the stop sequence that ended the text', async (t) => {
+  const said = delta({ content: 'a' });
+  const end = (fields: object) => parse(said, delta({}, { finish_reason: 'stop', ...fields })).at(-1);
+  t.strictSame(end({ stop_reason: '###' }), { type: 'end', reason: 'stop', stopSequence: '###' });
+  t.strictSame(end({ matched_stop: '###' }), { type: 'end', reason: 'stop', stopSequence: '###' });
+  for (const stop_reason of [null, 2, '']) t.strictSame(end({ stop_reason }), { type: 'end', reason: 'stop' });
+  t.strictSame(end({ finish_reason: 'length', stop_reason: '###' }), { type: 'end', reason: 'length' });
+});
+
 t.test('native_finish_reason decides if it says more', async (t) => {
   const said = delta({ content: 'a' });
   const finish = (finish_reason: unknown, native_finish_reason: unknown) => delta({}, { finish_reason, native_finish_reason });

@@ -2,10 +2,9 @@ import { hash, randomBytes } from 'node:crypto';
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { SessionExists, type SessionId, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { invalidValue } from '@plugboard/openai-protocol';
+import { invalidValue, openText, sealText } from '@plugboard/openai-protocol';
 import type { OpenResponsesConfig } from '../config.js';
 import { isSummary } from '../items/input-messages.js';
-import { openSummary, sealSummary } from '../items/summary-token.js';
 import type { InputItem } from '../request/request.js';
 
 /** Bytes. */
@@ -40,14 +39,14 @@ export class SummaryTokens {
     const key = await this.#loadKey();
     // A session that is used is not deleted as old.
     if (this.#configured === undefined) await storeCall(() => this.#stores.one().setMetadata(SESSION, {}));
-    return sealSummary(summary, key, project);
+    return sealText(summary, key, project);
   }
 
   /** A function that reads the compaction items among these. @throws TurnError */
   async reader(items: readonly InputItem[], project: string): Promise<ReadSummary> {
     const key = items.some((item) => isSummary(item)) ? await this.#loadKey() : new Uint8Array();
     return (content, param) => {
-      const summary = openSummary(content, key, project);
+      const summary = openText(content, key, project);
       if (summary === undefined) throw invalidValue(param, 'it is not the content of a compaction item of this server');
       return summary;
     };

@@ -149,7 +149,7 @@ export class Replies {
   #setError(exchange: Exchange, error: HttpError): void {
     const { ctx, reply } = exchange;
     for (const name of [...BODY_HEADERS, ...Object.keys(reply?.headers ?? {})]) ctx.remove(name);
-    const formatted = this.#errors.format(error, exchange.requestId, exchange.route);
+    const formatted = this.#errors.format(error, exchange.requestId, { route: exchange.route, headers: ctx.headers });
     exchange.reply = formatted;
     setHead(ctx, formatted);
     setBody(ctx, JSON.stringify(formatted.body), JSON_TYPE);

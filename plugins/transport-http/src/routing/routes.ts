@@ -52,7 +52,8 @@ export interface HttpRoute {
   readonly schema?: Readonly<Record<string, unknown>>;
   /**
    * Formats the errors that the server sends for the route, such as 401, as the route's own errors.
-   * Without it, the format is that of the first route that has one.
+   * Without it, the format is that of the first route that has one. An error for a path without a
+   * route has the format of the first route whose `when` recognizes the request, by its headers.
    */
   readonly formatError?: ErrorFormatter;
   /** Whether the route starts work. Such routes answer 503 while the server shuts down. */

@@ -1,9 +1,11 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Target, TurnFinished, TurnToolCall, TurnToolResult, Usage } from '@plugboard/kernel/contracts';
 import { parseJson } from '@plugboard/kernel/contracts';
+import type { ExtrasSeal, SealedBlock } from '../thinking/sealed-extras.js';
 
 /** A block of the content of an answer. */
 export type AnswerBlock =
+  | SealedBlock
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: object }
@@ -24,15 +26,11 @@ export type AnswerBlock =
 /** What an answer shows besides its text and the calls of the client's tools. */
 export interface Visibility {
   readonly thinking: boolean;
+  /** Seals what the client keeps of the model's thinking; undefined if it takes no such blocks. */
+  readonly seal?: ExtrasSeal | undefined;
   /** Of the agent's own tools. */
   readonly tools: Target['toolVisibility'];
 }
-
-/**
- * The signature of every thinking block. Clients want one, and send it back; the server drops the
- * block then. What a connection needs of its own thinking, a session keeps (`Extra`).
- */
-export const SIGNATURE = Buffer.from('plugboard: not kept').toString('base64');
 
 /** The beginning of an answer. */
 export interface AnswerHead {
@@ -42,7 +40,7 @@ export interface AnswerHead {
 }
 
 /** Why an answer ended, in the words of the protocol. */
-export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'refusal';
+export type StopReason = 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens' | 'refusal';
 
 const STOP_REASONS: Readonly<Record<TurnFinished['reason'], StopReason>> = {
   stop: 'end_turn',
@@ -51,9 +49,17 @@ const STOP_REASONS: Readonly<Record<TurnFinished['reason'], StopReason>> = {
   content_filter: 'refusal',
 };
 
+/** How an answer ended, as it is sent. */
+export interface Stop {
+  readonly stop_reason: StopReason;
+  readonly stop_sequence: string | null;
+}
+
 /** @param refused whether the last step says why the model does not answer. */
-export function stopReasonOf({ reason }: TurnFinished, refused: boolean): StopReason {
-  return refused && reason === 'stop' ? 'refusal' : STOP_REASONS[reason];
+export function stopOf({ reason, stopSequence }: TurnFinished, refused: boolean): Stop {
+  if (reason !== 'stop') return { stop_reason: STOP_REASONS[reason], stop_sequence: null };
+  if (refused) return { stop_reason: 'refusal', stop_sequence: null };
+  return { stop_reason: stopSequence === undefined ? 'end_turn' : 'stop_sequence', stop_sequence: stopSequence ?? null };
 }
 
 /** The usage of all model calls. The protocol counts cached tokens apart. */

@@ -1,15 +1,16 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
 import type { TurnLogFields, TurnWriter } from '@plugboard/turn-routes';
+import { SIGNATURE } from '../thinking/sealed-extras.js';
+import { ExtrasCollector } from '../thinking/step-extras.js';
 import {
   type AnswerBlock,
   type AnswerHead,
   callBlock,
   isVisible,
   resultBlock,
-  SIGNATURE,
-  type StopReason,
-  stopReasonOf,
+  type Stop,
+  stopOf,
   usageOf,
   type Visibility,
 } from './blocks.js';
@@ -39,6 +40,7 @@ export class MessageWriter implements TurnWriter {
   readonly #head: AnswerHead;
   readonly #visibility: Visibility;
   readonly #logFields: TurnLogFields;
+  readonly #extras: ExtrasCollector;
   readonly #errorOf: (failure: Failure) => object;
   /** The index of the next block. */
   #index = 0;
@@ -64,6 +66,7 @@ export class MessageWriter implements TurnWriter {
     this.#head = head;
     this.#visibility = options.visibility;
     this.#logFields = options.logFields;
+    this.#extras = new ExtrasCollector(options.visibility.seal);
     this.#errorOf = options.errorOf;
   }
 
@@ -76,6 +79,7 @@ export class MessageWriter implements TurnWriter {
     this.#logFields.add(batch);
     let out = '';
     for (const event of batch) {
+      this.#extras.add(event);
       if (event.type === 'step') {
         out += this.#close();
         this.#refused = false;
@@ -157,15 +161,18 @@ export class MessageWriter implements TurnWriter {
 
   #finish(event: TurnFinished): string {
     this.ended = true;
-    return this.#close() + endOf(stopReasonOf(event, this.#refused), usageOf(event.usage));
+    const closing = this.#close();
+    const { block } = this.#extras;
+    const sealed = block && event.reason === 'tool_calls' ? blockFrames(this.#index, block) : '';
+    return closing + sealed + endOf(stopOf(event, this.#refused), usageOf(event.usage));
   }
 }
 
 /** An answer that is known as a whole, as a stream. */
-export async function* replayedStream(head: AnswerHead, { content, stopReason, usage }: Answer): AsyncGenerator<string> {
+export async function* replayedStream(head: AnswerHead, { content, stop, usage }: Answer): AsyncGenerator<string> {
   yield openingOf(head);
   for (const [index, block] of content.entries()) yield blockFrames(index, block);
-  yield endOf(stopReason, usage);
+  yield endOf(stop, usage);
 }
 
 function openingOf({ id, model }: AnswerHead): string {
@@ -174,8 +181,8 @@ function openingOf({ id, model }: AnswerHead): string {
   return frame('message_start', { type: 'message_start', message: { id, type: 'message', role: 'assistant', model, ...beside } });
 }
 
-function endOf(stopReason: StopReason, usage: object): string {
-  const ending = { type: 'message_delta', delta: { stop_reason: stopReason, stop_sequence: null }, usage };
+function endOf(stop: Stop, usage: object): string {
+  const ending = { type: 'message_delta', delta: stop, usage };
   return frame('message_delta', ending) + frame('message_stop', { type: 'message_stop' });
 }
 
@@ -195,6 +202,7 @@ function blockFrames(index: number, block: AnswerBlock): string {
       return start(index, { ...block, input: {} }) + input + stop(index);
     }
     case 'mcp_tool_result':
+    case 'redacted_thinking':
       return start(index, block) + stop(index);
   }
 }

@@ -1,15 +1,16 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { AgentEvents, Failure, TurnFinished } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/turn-routes';
+import { SIGNATURE } from '../thinking/sealed-extras.js';
+import { ExtrasCollector } from '../thinking/step-extras.js';
 import {
   type AnswerBlock,
   type AnswerHead,
   callBlock,
   isVisible,
   resultBlock,
-  SIGNATURE,
-  type StopReason,
-  stopReasonOf,
+  type Stop,
+  stopOf,
   usageOf,
   type Visibility,
 } from './blocks.js';
@@ -17,7 +18,7 @@ import {
 /** The result of a completed turn. */
 export interface Answer {
   readonly content: readonly AnswerBlock[];
-  readonly stopReason: StopReason;
+  readonly stop: Stop;
   /** As sent. */
   readonly usage: object;
   /** The model connection of the last step. */
@@ -31,6 +32,7 @@ export interface Answer {
 export class AnswerBuilder {
   readonly #visibility: Visibility;
   readonly #keepsSteps: boolean;
+  readonly #extras: ExtrasCollector;
   #content: AnswerBlock[] = [];
   /** The content of the steps that were left out. */
   #before: AnswerBlock[] = [];
@@ -43,6 +45,7 @@ export class AnswerBuilder {
   constructor(visibility: Visibility, keepsSteps = visibility.tools !== 'none') {
     this.#visibility = visibility;
     this.#keepsSteps = keepsSteps;
+    this.#extras = new ExtrasCollector(visibility.seal);
   }
 
   /** The answer or the failure; undefined until the turn has ended. */
@@ -52,6 +55,7 @@ export class AnswerBuilder {
 
   add(batch: readonly AgentEvent[]): void {
     for (const event of batch) {
+      this.#extras.add(event);
       if (event.type === 'step') this.#step(event.connection);
       else if (event.type === 'finished') this.#end = this.#finish(event);
       else if (event.type === 'failed') this.#end = event.failure;
@@ -100,10 +104,12 @@ export class AnswerBuilder {
   }
 
   #finish(event: TurnFinished): Answer {
+    const { block } = this.#extras;
+    if (block && event.reason === 'tool_calls') this.#content.push(block);
     const isEmpty = event.limit !== undefined && this.#content.length === 0;
     return {
       content: isEmpty ? this.#before : this.#content,
-      stopReason: stopReasonOf(event, this.#refused),
+      stop: stopOf(event, this.#refused),
       usage: usageOf(event.usage),
       connection: this.#connection,
     };
@@ -126,15 +132,14 @@ export async function readAnswer(
 }
 
 /** The body of an answer that is not streamed. */
-export function messageOf({ id, model }: AnswerHead, { content, stopReason, usage }: Answer): object {
+export function messageOf({ id, model }: AnswerHead, { content, stop, usage }: Answer): object {
   return {
     id,
     type: 'message',
     role: 'assistant',
     model,
     content,
-    stop_reason: stopReason,
-    stop_sequence: null,
+    ...stop,
     usage: { ...usage, service_tier: 'standard' },
   };
 }

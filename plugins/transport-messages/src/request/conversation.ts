@@ -1,10 +1,12 @@
 import type { Message } from '@plugboard/kernel';
-import type { ContentPart, FunctionCallPart, Target, ToolMessage } from '@plugboard/kernel/contracts';
+import type { AssistantMessage, ContentPart, FunctionCallPart, Target, ToolMessage } from '@plugboard/kernel/contracts';
 import { toolImagesMessage } from '@plugboard/kernel/contracts';
 import { invalidField } from '../errors/messages-error.js';
+import { type ExtrasSeal, SIGNATURE, type StepExtras } from '../thinking/sealed-extras.js';
 import { type Block, blocksOf, onlyText, partsOf } from './content.js';
 import { asFlag, asList, asObject, asText, asWord, join, quote, required } from './fields.js';
 import type { Ignored } from './ignored.js';
+import { TOOL_CHANGES } from './tool-changes.js';
 
 /** The conversation of a request. */
 export interface RequestMessages {
@@ -17,14 +19,13 @@ export interface ConversationRules {
   readonly target: Pick<Target, 'nameAtModel' | 'input'>;
   /** Whether a session may hold the calls that the first results answer. */
   readonly hasSession: boolean;
+  /** Opens what the client kept of the model's thinking; undefined if it has no effect. */
+  readonly open?: ExtrasSeal['open'] | undefined;
   readonly ignored: Ignored;
 }
 
 /** As many as the protocol allows. */
 const MAX_MESSAGES = 100_000;
-
-/** Block types of an assistant that make no part of a message. */
-const THINKING = new Set(['thinking', 'redacted_thinking']);
 
 /**
  * Converts `system` and `messages` to the kernel's messages. Results of tools follow their calls,
@@ -95,7 +96,7 @@ class ConversationReader implements RequestMessages {
       return;
     }
     this.#endUser();
-    if (role === 'system') this.addSystem(onlyText(content, place), path);
+    if (role === 'system') this.addSystem(this.#systemText(blocksOf(content, place)), path);
     else this.#assistant(blocksOf(content, place), path);
   }
 
@@ -103,6 +104,16 @@ class ConversationReader implements RequestMessages {
     this.#endUser();
     this.#assertAnswered();
     return this;
+  }
+
+  /** The text of a system message. The tools that it adds and removes are no part of it. */
+  #systemText(blocks: readonly Block[]): string {
+    const texts = blocks.flatMap(({ type, fields, path }) => {
+      if (type === 'text') return asText(required(fields, 'text', path), join(path, 'text'));
+      if (!TOOL_CHANGES.includes(type)) this.#rules.ignored.add(join(path, type));
+      return [];
+    });
+    return texts.join('\n\n');
   }
 
   #push(message: Message, path: string): void {
@@ -178,13 +189,14 @@ class ConversationReader implements RequestMessages {
     this.#answered = true;
     this.#ids = new Set();
     const results = new Map(blocks.filter(({ type }) => type === 'mcp_tool_result').map((block) => [useIdOf(block), block]));
+    const extras = this.#extrasOf(blocks);
     let text = '';
     let calls: FunctionCallPart[] = [];
     let answers: ToolMessage[] = [];
     const endStep = () => {
       if (text !== '' || calls.length > 0) {
         const content = text === '' ? null : text;
-        this.#push({ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }, path);
+        this.#push(withExtras({ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }, extras), path);
       }
       for (const answer of answers) this.#push(answer, path);
       [text, calls, answers] = ['', [], []];
@@ -210,11 +222,28 @@ class ConversationReader implements RequestMessages {
         const server = asText(fields.server_name ?? '', join(place, 'server_name'));
         calls.push(callOf(id, this.#rules.target.nameAtModel(server, name), block));
         answers.push({ role: 'tool', tool_call_id: id, content: shown.text });
-      } else if (type !== 'mcp_tool_result' && !THINKING.has(type)) {
+      } else if (!['mcp_tool_result', 'thinking', 'redacted_thinking'].includes(type)) {
         this.#rules.ignored.add(join(place, type));
       }
     }
     endStep();
+  }
+
+  /**
+   * What the client kept of the thinking of a step, if this server sealed it. Thinking of other
+   * servers is left out and named: no connection here could read it.
+   */
+  #extrasOf(blocks: readonly Block[]): StepExtras | undefined {
+    const { open, ignored } = this.#rules;
+    let extras: StepExtras | undefined;
+    for (const { type, fields, path } of blocks) {
+      if (type === 'thinking' && fields.signature !== SIGNATURE) ignored.add(join(path, type));
+      if (type !== 'redacted_thinking') continue;
+      const opened = typeof fields.data === 'string' ? open?.(fields.data) : undefined;
+      if (opened) extras = opened;
+      else ignored.add(join(path, type));
+    }
+    return extras;
   }
 
   #newId(block: Block): string {
@@ -224,6 +253,17 @@ class ConversationReader implements RequestMessages {
     this.#ids.add(id);
     return id;
   }
+}
+
+/** The message, with the extras of its step if it makes calls of that step. */
+function withExtras(message: AssistantMessage, extras: StepExtras | undefined): AssistantMessage {
+  const { tool_calls: calls = [] } = message;
+  if (!extras || !calls.some(({ id }) => Object.hasOwn(extras.calls, id))) return message;
+  const signed = calls.map((call) => {
+    const extra = Object.hasOwn(extras.calls, call.id) ? extras.calls[call.id] : undefined;
+    return extra ? { ...call, extra } : call;
+  });
+  return { ...message, tool_calls: signed, ...(extras.message && { extra: extras.message }) };
 }
 
 function callOf(id: string, name: string, { fields, path }: Block): FunctionCallPart {

@@ -70,16 +70,20 @@ function outputOf(
   take(path, 'response_format', { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } });
 }
 
-/** Whether an answer shows what the model thinks. */
-export function showsThinking(request: Fields, ignored: Ignored): boolean {
-  if (request.thinking == null) return false;
+/**
+ * What becomes of the model's thinking in an answer: `omitted` leaves it out, but the client keeps
+ * what the model needs of it.
+ */
+export function thinkingOf(request: Fields, ignored: Ignored): 'shown' | 'omitted' | 'off' {
+  if (request.thinking == null) return 'off';
   const thinking = asObject(request.thinking, 'thinking');
   const type = asWord(required(thinking, 'type', 'thinking'), 'thinking.type', ['enabled', 'disabled', 'adaptive']);
   if (type === 'enabled') {
     asInteger(required(thinking, 'budget_tokens', 'thinking'), 'thinking.budget_tokens', 1, INT32);
     ignored.add('thinking.budget_tokens');
   }
-  return type !== 'disabled' && thinking.display !== 'omitted';
+  if (type === 'disabled') return 'off';
+  return thinking.display === 'omitted' ? 'omitted' : 'shown';
 }
 
 function isDefault(field: string, value: unknown): boolean {

@@ -3,6 +3,7 @@ import { invalidField } from '../errors/messages-error.js';
 import { builtInTool } from './built-in-tools.js';
 import { asFlag, asList, asObject, asText, asWord, type Fields, join, quote, required } from './fields.js';
 import type { Ignored } from './ignored.js';
+import { toolChangesIn } from './tool-changes.js';
 
 /** More are a mistake of the client: no model can choose among them. */
 const MAX_TOOLS = 1024;
@@ -31,9 +32,10 @@ export function toolsOf(request: Fields, target: Target, ignored: Ignored): Requ
   if (tools.length > MAX_TOOLS) throw invalidField('tools', `List should have at most ${MAX_TOOLS} items`);
   const all = tools.flatMap((tool, index) => declarationOf(asObject(tool, `tools.${index}`), `tools.${index}`, ignored) ?? []);
   assertDistinct(all);
+  const offered = withChanges(all, request.messages, ignored);
   const takesTools = target.clientTools !== 'ignore';
   if (!takesTools && tools.length > 0) ignored.add('tools');
-  const declarations = takesTools ? all : [];
+  const declarations = takesTools ? offered : [];
   return { declarations, params: choiceOf(request.tool_choice, declarations, target, ignored) };
 }
 
@@ -55,6 +57,32 @@ function declarationOf(tool: Fields, path: string, ignored: Ignored): ToolDeclar
     inputSchema: asObject(required(tool, 'input_schema', path), join(path, 'input_schema')),
     ...(tool.strict == null ? {} : { strict: asFlag(tool.strict, join(path, 'strict')) }),
   };
+}
+
+/**
+ * The tools after what messages of the role `system` add and remove. Claude Code adds the tools of
+ * a server that connects in the middle of a conversation.
+ */
+function withChanges(tools: readonly ToolDeclaration[], messages: unknown, ignored: Ignored): readonly ToolDeclaration[] {
+  const known = new Map(tools.map((tool) => [tool.name, tool]));
+  const offered = new Map(known);
+  for (const { type, fields, path } of toolChangesIn(messages)) {
+    const place = join(path, 'tool');
+    const tool = asObject(required(fields, 'tool', path), place);
+    if (type === 'tool_addition' && tool.type === 'tool_definition') {
+      const at = join(place, 'definition');
+      const added = declarationOf(asObject(required(tool, 'definition', place), at), at, ignored);
+      if (!added) continue;
+      known.set(added.name, added);
+      offered.set(added.name, added);
+      continue;
+    }
+    const name = asText(required(tool, 'name', place), join(place, 'name'));
+    const referred = known.get(name);
+    if (type === 'tool_removal') offered.delete(name);
+    else if (referred) offered.set(name, referred);
+  }
+  return [...offered.values()];
 }
 
 function assertDistinct(tools: readonly ToolDeclaration[]): void {

@@ -6,23 +6,21 @@ const NONCE = 12;
 const TAG = 16;
 
 /**
- * Makes the `encrypted_content` of a compaction item: the summary of a conversation, which its
- * caller can neither read nor forge.
+ * Makes a token of a text that a caller keeps for the server. The caller can neither read nor forge
+ * it.
  *
  * @param key 32 bytes.
  * @param project the only project that can use the token.
  */
-export function sealSummary(summary: string, key: Uint8Array, project: string): string {
+export function sealText(text: string, key: Uint8Array, project: string): string {
   const nonce = randomBytes(NONCE);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(project));
-  const text = Buffer.concat([cipher.update(summary, 'utf8'), cipher.final()]);
-  return Buffer.concat([nonce, text, cipher.getAuthTag()]).toString('base64url');
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
 }
 
-/**
- * Returns the summary in a token; undefined if the token was not made with this key and project.
- */
-export function openSummary(token: string, key: Uint8Array, project: string): string | undefined {
+/** Returns the text in a token; undefined if it was not made with this key and project. */
+export function openText(token: string, key: Uint8Array, project: string): string | undefined {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.length < NONCE + TAG) return undefined;
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE), { authTagLength: TAG });
