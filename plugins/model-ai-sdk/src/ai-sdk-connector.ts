@@ -153,11 +153,11 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
     const { model, kind, supportedUrls } = this.#running();
     const { imageLimit, allowPrivate } = this.#config;
     const media: MediaSource = {
-      takesUrl: (url) => supportedUrls.some((pattern) => pattern.test(url)),
+      takesUrl: (url, type) => supportedUrls.some((pattern) => pattern.test(url)) && !(kind.needsImageType && type === 'image/*'),
       fetch: (url) => fetchImage(url, { limit: parseSize(imageLimit), isAllowed: allowPrivate ? () => true : isPublic }, signal),
       omitsFiles,
     };
-    const prompt = await promptOf(request.messages, this.#fingerprint, media);
+    const prompt = await promptOf(request.messages, this.#fingerprint, media, kind);
     const asked = model.doStream({
       ...callOptions(request, this.#config, kind),
       prompt: this.#config.promptCaching ? withBreakpoints(prompt, kind) : prompt,

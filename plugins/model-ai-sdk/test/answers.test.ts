@@ -2,10 +2,9 @@ import type { ModelEvent } from '@plugboard/kernel';
 import { ModelServer, modelRequest } from '@plugboard/testing';
 import t from 'tap';
 import { CLOCK, callsOf, connect, open, PROVIDERS, readAll, readError, textOf } from './connection.js';
-import { frame as claudeFrame } from './servers/anthropic.js';
 import { frame as bedrockFrame } from './servers/bedrock.js';
 import { frame as geminiFrame } from './servers/google.js';
-import type { Body, RawAnswer } from './servers/native-server.js';
+import { type Body, namedEvent as claudeFrame, type RawAnswer } from './servers/native-server.js';
 
 const START: Body = {
   type: 'message_start',

@@ -5,9 +5,19 @@ import type { Test } from 'tap';
 import plugin from '../src/index.js';
 import { ANTHROPIC_KEY, ANTHROPIC_MODEL, anthropic } from './servers/anthropic.js';
 import { BEDROCK_KEY, BEDROCK_MODEL, bedrock } from './servers/bedrock.js';
-import { GOOGLE_KEY, GOOGLE_MODEL, google } from './servers/google.js';
+import { GOOGLE_KEY, GOOGLE_MODEL, google, VERTEX_KEY, vertex } from './servers/google.js';
+import { MISTRAL_KEY, MISTRAL_MODEL, mistral } from './servers/mistral.js';
 import { type Format, NativeServer } from './servers/native-server.js';
-import { OPENAI_KEY, OPENAI_MODEL, openaiResponses } from './servers/openai-responses.js';
+import {
+  AZURE_KEY,
+  azure,
+  OPENAI_KEY,
+  OPENAI_MODEL,
+  openaiResponses,
+  XAI_KEY,
+  XAI_MODEL,
+  xai,
+} from './servers/openai-responses.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -39,6 +49,10 @@ export const PROVIDERS = {
     },
   },
   openai: { format: openaiResponses, options: { provider: '@ai-sdk/openai', model: OPENAI_MODEL, apiKey: OPENAI_KEY } },
+  azure: { format: azure, options: { provider: '@ai-sdk/azure', model: OPENAI_MODEL, apiKey: AZURE_KEY } },
+  vertex: { format: vertex, options: { provider: '@ai-sdk/google-vertex', model: GOOGLE_MODEL, apiKey: VERTEX_KEY } },
+  mistral: { format: mistral, options: { provider: '@ai-sdk/mistral', model: MISTRAL_MODEL, apiKey: MISTRAL_KEY } },
+  xai: { format: xai, options: { provider: '@ai-sdk/xai', model: XAI_MODEL, apiKey: XAI_KEY } },
 } satisfies Record<string, Provider>;
 
 export type ProviderName = keyof typeof PROVIDERS;

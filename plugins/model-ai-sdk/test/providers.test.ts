@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Message, ModelRequest } from '@plugboard/kernel';
 import { eventually, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/testing';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { asMessages, CLOCK, callsOf, open, PROVIDERS, type ProviderName, readAll, readError, textOf } from './connection.js';
 import type { StatusAnswer } from './servers/native-server.js';
@@ -36,29 +39,78 @@ const OVERLOADED: Record<ProviderName, StatusAnswer> = {
     body: { error: { message: 'Rate limit reached.', type: 'requests', param: null, code: 'rate_limit_exceeded' } },
     headers: { 'retry-after-ms': '3000' },
   },
+  azure: {
+    status: 429,
+    body: { error: { code: 'RateLimitReached', message: 'Requests have exceeded the rate limit.' } },
+    headers: { 'retry-after': '3' },
+  },
+  vertex: {
+    status: 429,
+    body: { error: { code: 429, message: 'Resource exhausted.', status: 'RESOURCE_EXHAUSTED' } },
+    headers: { 'retry-after': '3' },
+  },
+  mistral: {
+    status: 429,
+    body: { object: 'error', message: 'Requests rate limit exceeded', type: 'rate_limited', param: null, code: '1300' },
+    headers: { 'retry-after': '3' },
+  },
+  xai: {
+    status: 429,
+    body: { code: 'Some resource has been exhausted', error: 'Too many requests for team.' },
+    headers: { 'retry-after': '3' },
+  },
 };
+
+/** Providers that do not count the tokens of thoughts. */
+const WITHOUT_REASONING_COUNT: readonly ProviderName[] = ['bedrock', 'mistral'];
+
+/** What each provider attaches to thoughts and calls, as it comes back to it. */
+const ATTACHED: Record<ProviderName, RegExp> = {
+  anthropic: /"signature"/,
+  google: /thoughtSignature/,
+  bedrock: /"signature"/,
+  openai: /encrypted_content/,
+  azure: /encrypted_content/,
+  vertex: /thoughtSignature/,
+  mistral: /"thinking":\[\{"type":"text","text":"First UTC/,
+  xai: /encrypted_content/,
+};
+
+/** How an unknown model is refused, if it is not by 404. */
+const UNKNOWN_MODEL: Partial<Record<ProviderName, RegExp>> = {
+  bedrock: /model identifier is invalid/,
+  mistral: /Invalid model: claude-0/,
+};
+
+// One package for each form of streams: the others share it.
+for (const name of ['anthropic', 'google', 'bedrock', 'openai', 'mistral'] as const) {
+  t.test(`${name} fulfils the model connector contract`, async (t) => {
+    const { server, connector } = await open(t, name);
+    server.respond(({ body }) => {
+      const hasTools = body.tools !== undefined || body.toolConfig !== undefined;
+      if (hasTools)
+        return { calls: ['UTC', 'CET'].map((zone, index) => ({ id: `call_${index}`, name: 'clock', input: { zone } })) };
+      return { text: ['One', pause, ' "two"\n', pause, 'trois é'] };
+    });
+    const samples = { text: modelRequest('Count'), toolCall: modelRequest('Time?', { tools: [CLOCK] }) };
+    modelConnectorContract(t.test, { open: () => connector, ...samples });
+  });
+}
 
 for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
   t.test(name, async (t) => {
-    t.test('fulfils the model connector contract', async (t) => {
-      const { server, connector } = await open(t, name);
-      server.respond(({ body }) => {
-        const hasTools = body.tools !== undefined || body.toolConfig !== undefined;
-        if (hasTools)
-          return { calls: ['UTC', 'CET'].map((zone, index) => ({ id: `call_${index}`, name: 'clock', input: { zone } })) };
-        return { text: ['One', pause, ' "two"\n', pause, 'trois é'] };
-      });
-      const samples = { text: modelRequest('Count'), toolCall: modelRequest('Time?', { tools: [CLOCK] }) };
-      modelConnectorContract(t.test, { open: () => connector, ...samples });
-    });
-
     t.test('text, reasoning and token counts (AI-5)', async (t) => {
       const { server, ...connection } = await open(t, name);
       server.enqueue({ thinking: ['Hm.'], text: ['Hello ', 'you'], usage: [100, 40, 20, 5] });
       const events = await readAll(connection);
       t.equal(textOf(events), 'Hello you');
       t.equal(textOf(events, 'reasoning'), 'Hm.');
-      const usage = { promptTokens: 100, cachedTokens: 40, completionTokens: 20, reasoningTokens: name === 'bedrock' ? 0 : 5 };
+      const usage = {
+        promptTokens: 100,
+        cachedTokens: 40,
+        completionTokens: 20,
+        reasoningTokens: WITHOUT_REASONING_COUNT.includes(name) ? 0 : 5,
+      };
       t.match(events.slice(-2), [
         { type: 'usage', usage },
         { type: 'end', reason: 'stop' },
@@ -78,16 +130,24 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       const second = await readAll(connection, { messages: [...messages, ...asMessages(first, ['12', '13'])], tools: [CLOCK] });
       t.equal(textOf(second), 'Noon.');
       t.same(server.refusals, []);
-      t.match(JSON.stringify(server.requests[1]?.body), name === 'openai' ? /encrypted_content/ : /[sS]ignature/);
+      t.match(JSON.stringify(server.requests[1]?.body), ATTACHED[name]);
     });
 
     t.test('images as data and by their URL (AI-13)', async (t) => {
-      const { server, ...connection } = await open(t, name);
+      const { server, ...connection } = await open(t, name, { allowPrivate: true });
+      const images = await serveImage(t);
       // The type is that of the data: providers refuse another one.
       const url = `data:image/jpeg;base64,${PNG}`;
       await readAll(connection, { messages: [user([{ type: 'image_url', image_url: { url } }])] });
       t.match(JSON.stringify(server.requests[0]?.body), new RegExp(`${PNG.slice(0, 40)}`));
       t.match(JSON.stringify(server.requests[0]?.body), /image\/png|"format":"png"/);
+      // A URL is passed on, if the provider fetches it, or else the image itself.
+      for (const path of ['/a.png', '/a']) {
+        const url = images + path;
+        await readAll(connection, { messages: [user([{ type: 'image_url', image_url: { url } }])] });
+        const sent = JSON.stringify(server.requests.at(-1)?.body);
+        t.ok(sent.includes(`"${url}"`) || sent.includes(PNG.slice(0, 40)), path);
+      }
       t.same(server.refusals, []);
     });
 
@@ -107,7 +167,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       const unknown = await open(t, name, { model: 'claude-0' });
       t.match(await readError(unknown), {
         retryable: false,
-        message: name === 'bedrock' ? /model identifier is invalid/ : /"claude-0"/,
+        message: UNKNOWN_MODEL[name] ?? /"claude-0"/,
       });
     });
 
@@ -191,7 +251,26 @@ t.test('settings of the protocol reach the provider by its names', async (t) => 
     reasoning: { effort: 'low' },
     store: false,
   });
+  const grok = await open(t, 'xai');
+  await readAll(grok, { params: { ...params, prompt_cache_key: 'k' }, tools: [CLOCK] });
+  t.match(grok.server.requests[0]?.body, {
+    max_output_tokens: 100,
+    parallel_tool_calls: false,
+    prompt_cache_key: 'k',
+    store: false,
+  });
+  const mistral = await open(t, 'mistral');
+  await readAll(mistral, { params: { ...params, prompt_cache_key: 'k' }, tools: [CLOCK] });
+  t.match(mistral.server.requests[0]?.body, { max_tokens: 100, parallel_tool_calls: false, prompt_cache_key: 'k' });
 });
+
+/** Serves the image under every path. */
+async function serveImage(t: Test): Promise<string> {
+  const http = createServer((_, response) => response.end(Buffer.from(PNG, 'base64'))).listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  t.teardown(() => http.close());
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+}
 
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 20));

@@ -8,6 +8,19 @@ export interface ProviderKind {
   readonly namespace: string;
   /** Options of every request. Those of the entry replace them. */
   readonly defaults: Options;
+  /**
+   * Ids of tool calls: nine letters and digits, as Mistral requires, or any that is valid
+   * everywhere.
+   */
+  readonly callIds?: 'alnum9';
+  /**
+   * Whether messages of the user and of the assistant must alternate, also after results of tools.
+   */
+  readonly alternates?: boolean;
+  /**
+   * Whether a URL of an image needs its exact type, so that one without an extension is not sent.
+   */
+  readonly needsImageType?: boolean;
   /** Marks the end of a cached prefix, in the options of a message (AI-10, AI-11). */
   readonly breakpoint?: Options;
   /** The options for `parallel_tool_calls: false` and other parameters of the protocol, by name. */
@@ -32,12 +45,23 @@ const OPENAI: ProviderKind = {
   },
 };
 
+const XAI: ProviderKind = {
+  namespace: 'xai',
+  defaults: { store: false },
+  params: {
+    parallel_tool_calls: (value) => ({ parallelToolCalls: value }),
+    prompt_cache_key: (value) => ({ promptCacheKey: value }),
+  },
+};
+
+const MISTRAL: ProviderKind = { ...XAI, namespace: 'mistral', defaults: {}, callIds: 'alnum9', alternates: true };
+
 /** Models on Bedrock that have a cache. Others refuse a cache point. */
 const CACHED_ON_BEDROCK = /claude|nova/;
 
 /**
  * Recognizes a provider by what its model calls it: `anthropic.messages`, `amazon-bedrock`,
- * `bedrock.anthropic.messages`, `azure.responses`.
+ * `bedrock.anthropic.messages`, `azure.responses`, `google.vertex.chat`.
  */
 export function kindOf(provider: string, model: string): ProviderKind {
   if (provider.includes('anthropic')) return ANTHROPIC;
@@ -45,8 +69,11 @@ export function kindOf(provider: string, model: string): ProviderKind {
     const cache = CACHED_ON_BEDROCK.test(model) ? { breakpoint: { cachePoint: { type: 'default' } } } : {};
     return { namespace: 'bedrock', defaults: {}, params: {}, ...cache };
   }
+  if (provider.startsWith('xai')) return XAI;
+  if (provider.startsWith('mistral')) return MISTRAL;
   if (provider.endsWith('.responses')) return provider.startsWith('azure') ? { ...OPENAI, namespace: 'azure' } : OPENAI;
-  return { namespace: provider.split('.')[0] ?? provider, defaults: {}, params: {} };
+  const needsImageType = provider.startsWith('google.vertex');
+  return { namespace: provider.split('.')[0] ?? provider, defaults: {}, params: {}, needsImageType };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-/** The ids that every provider accepts. */
-const VALID_ID = /^[A-Za-z0-9_-]{1,64}$/;
+/** The ids that almost every provider accepts, and those that Mistral accepts. */
+const FORMS = { any: /^[A-Za-z0-9_-]{1,64}$/, alnum9: /^[A-Za-z0-9]{9}$/ } as const;
 
 /** A tool call of the conversation at the provider. */
 interface KnownCall {
@@ -9,10 +9,15 @@ interface KnownCall {
   readonly name: string;
 }
 
-/** The ids of the tool calls of a request: valid at every provider, and each used once. */
+/** The ids of the tool calls of a request: valid at the provider, and each used once. */
 export class CallIds {
   readonly #calls = new Map<string, KnownCall>();
   readonly #used = new Set<string>();
+  readonly #form: keyof typeof FORMS;
+
+  constructor(form: keyof typeof FORMS = 'any') {
+    this.#form = form;
+  }
 
   /**
    * @param id that of the conversation.
@@ -20,8 +25,8 @@ export class CallIds {
    * @returns the id to send.
    */
   add(id: string, name: string, own?: string): string {
-    const wanted = own !== undefined && !this.#used.has(own) ? own : valid(id);
-    const sent = this.#used.has(wanted) ? valid(`${id} ${this.#used.size}`) : wanted;
+    const wanted = own !== undefined && !this.#used.has(own) ? own : this.#valid(id);
+    const sent = this.#used.has(wanted) ? this.#valid(`${id} ${this.#used.size}`) : wanted;
     this.#used.add(sent);
     this.#calls.set(id, { id: sent, name });
     return sent;
@@ -31,8 +36,10 @@ export class CallIds {
   get(id: string): KnownCall | undefined {
     return this.#calls.get(id);
   }
-}
 
-function valid(id: string): string {
-  return VALID_ID.test(id) ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
+  #valid(id: string): string {
+    if (FORMS[this.#form].test(id)) return id;
+    const digest = createHash('sha256').update(id).digest('hex');
+    return this.#form === 'any' ? `call_${digest.slice(0, 24)}` : digest.slice(0, 9);
+  }
 }

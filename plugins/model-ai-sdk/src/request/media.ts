@@ -7,8 +7,10 @@ export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
 /** Where images and files come from. */
 export interface MediaSource {
-  /** Whether the provider fetches this URL itself (AI-13). */
-  takesUrl(url: string): boolean;
+  /**
+   * Whether the provider fetches this URL itself (AI-13). @param type `image/*` if it is unknown.
+   */
+  takesUrl(url: string, type: string): boolean;
   /** Fetches an image. @throws Error that says why it cannot be fetched. */
   fetch(url: string): Promise<{ readonly mediaType: string; readonly data: string }>;
   /** Whether files other than images are replaced by a note. */
@@ -77,7 +79,8 @@ async function imagePart(url: string, source: MediaSource): Promise<UserPart> {
     if (!parsed || mediaType === undefined) throw new Error('its data is not a PNG, JPEG, GIF or WebP image in base64');
     return dataPart(mediaType, parsed.data);
   }
-  if (source.takesUrl(url)) return { type: 'file', mediaType: 'image/*', data: { type: 'url', url: new URL(url) } };
+  const type = typeOfUrl(url);
+  if (source.takesUrl(url, type)) return { type: 'file', mediaType: type, data: { type: 'url', url: new URL(url) } };
   const { mediaType, data } = await source.fetch(url);
   return dataPart(mediaType, data);
 }
@@ -92,6 +95,12 @@ function parseDataUrl(url: string): { readonly mediaType: string; readonly data:
   const data = url.slice(comma + 1);
   if (comma < 0 || rest.at(-1) !== 'base64' || data === '') return undefined;
   return { mediaType: mediaType === '' ? 'text/plain' : mediaType, data };
+}
+
+/** The type by the extension: most providers ask for none. */
+function typeOfUrl(url: string): string {
+  const [, extension = ''] = /\.(png|jpe?g|gif|webp)$/i.exec(URL.parse(url)?.pathname ?? '') ?? [];
+  return extension === '' ? 'image/*' : `image/${extension.toLowerCase().replace('jpg', 'jpeg')}`;
 }
 
 /** The beginnings of image files, in base64. */

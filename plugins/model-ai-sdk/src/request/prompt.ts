@@ -1,6 +1,8 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider';
 import type { Message } from '@plugboard/kernel';
 import { type AssistantMessage, type ToolMessage, textOf, type UserMessage } from '@plugboard/kernel/contracts';
+import type { ProviderKind } from '../provider/provider-kind.js';
+import { alternating } from './alternate.js';
 import { assistantParts } from './assistant-parts.js';
 import { CallIds } from './call-ids.js';
 import { type MediaSource, type UserPart, userPart } from './media.js';
@@ -24,8 +26,9 @@ export async function promptOf(
   messages: readonly Message[],
   fingerprint: string,
   media: MediaSource,
+  { callIds, alternates }: Pick<ProviderKind, 'callIds' | 'alternates'> = {},
 ): Promise<LanguageModelV4Prompt> {
-  const ids = new CallIds();
+  const ids = new CallIds(callIds);
   const prompt: LanguageModelV4Prompt = [];
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
   for (const [index, message] of messages.entries()) {
@@ -40,7 +43,7 @@ export async function promptOf(
   if (first < 0) addText(prompt, EMPTY);
   else if (prompt[first]?.role === 'assistant') prompt.splice(first, 0, { role: 'user', content: textParts(BEGINNING) });
   if (prompt.at(-1)?.role === 'assistant') addText(prompt, CONTINUE);
-  return prompt;
+  return alternates ? alternating(prompt) : prompt;
 }
 
 /** System messages come first. A later one stays at its place, as a message of the user. */

@@ -58,7 +58,7 @@ t.test('another model, another key and another provider get no thoughts (AI-9)',
       calls: [{ id: 'a', name: 'clock', input: { zone: 'UTC' } }],
     });
     const answer = asMessages(await readAll(first, { messages: [TIME], tools: [CLOCK] }), ['noon']);
-    const key = { anthropic: 'sk-ant-other', google: 'AIza-other', bedrock: 'bedrock-other', openai: 'sk-proj-other' }[name];
+    const key = `${PROVIDERS[name].options.apiKey.slice(0, 8)}-another-account`;
     const others = [
       await open(t, name, { apiKey: key }),
       ...(await Promise.all(NAMES.filter((one) => one !== name).map((one) => open(t, one)))),

@@ -1,13 +1,14 @@
 import {
   type Body,
-  type Format,
+  type Events,
+  formatOf,
   isRecord,
   listOf,
   type NativeAnswer,
   type NativeRequest,
+  namedEvent,
   Refused,
   refuseIf,
-  type Wait,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
@@ -22,22 +23,18 @@ const IMAGE_STARTS: Readonly<Record<string, string>> = {
 };
 
 /** The Messages API: `POST /v1/messages`. It signs thoughts over everything before them. */
-export const anthropic: Format = {
-  contentType: 'text/event-stream',
+export const anthropic = formatOf({
   check,
-  frames: (answer, request) => frames(answer, request).map((event) => (typeof event === 'function' ? event : frame(event))),
+  events,
+  frame: namedEvent,
   errorBody: ({ status, message }) => ({ type: 'error', error: { type: ERROR_TYPES[status] ?? 'api_error', message } }),
-};
+});
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
   404: 'not_found_error',
 };
-
-export function frame(event: Body): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
 
 function check({ headers, body }: NativeRequest): void {
   const account = headers['x-api-key'];
@@ -126,7 +123,7 @@ function blocks(message: Body | undefined): readonly Body[] {
   return listOf(message?.content);
 }
 
-function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Generator<Body | Wait> {
+function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Events<Body> {
   const [prompt, cached, tokens, thoughts] = answer.usage ?? [10, 0, 5, 0];
   const usage = {
     input_tokens: prompt - cached,
@@ -174,8 +171,4 @@ function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Genera
     usage: { output_tokens: tokens, output_tokens_details: { thinking_tokens: thoughts } },
   };
   yield { type: 'message_stop' };
-}
-
-function frames(answer: NativeAnswer, request: NativeRequest): readonly (Body | Wait)[] {
-  return [...events(answer, request)];
 }

@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib';
 import {
   type Body,
-  type Format,
+  type Events,
+  formatOf,
   isRecord,
   listOf,
   type NativeAnswer,
   type NativeRequest,
   Refused,
   refuseIf,
-  type Wait,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
@@ -16,13 +16,13 @@ export const BEDROCK_KEY = 'bedrock-api-key-0123456789abcdef';
 export const BEDROCK_MODEL = 'anthropic.claude-opus-4-8-v1:0';
 
 /** The Converse API: `POST /model/<model>/converse-stream`, answered with binary events (AI-11). */
-export const bedrock: Format = {
+export const bedrock = formatOf<readonly [type: string, data: object]>({
   contentType: 'application/vnd.amazon.eventstream',
   check,
-  frames: (answer, request) =>
-    [...events(answer, request)].map((event) => (typeof event === 'function' ? event : frame(...event))),
+  events,
+  frame: ([type, data]) => frame(type, data),
   errorBody: ({ message }) => ({ message }),
-};
+});
 
 /** One message of the event stream, with two checksums. */
 export function frame(type: string, data: object, messageType: 'event' | 'exception' = 'event'): Uint8Array {
@@ -105,7 +105,7 @@ function check({ path, headers, body }: NativeRequest): void {
   }
 }
 
-function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Generator<[string, object] | Wait> {
+function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Events<readonly [type: string, data: object]> {
   yield ['messageStart', { role: 'assistant' }];
   const content: Body[] = [];
   for (const text of answer.thinking ?? []) {

@@ -1,37 +1,54 @@
 import {
   type Body,
+  type Events,
   type Format,
+  formatOf,
   isRecord,
   listOf,
   type NativeAnswer,
   type NativeRequest,
   Refused,
   refuseIf,
-  type Wait,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
 export const GOOGLE_KEY = 'AIzaSy0123456789abcdefghijklmnopqrstuvw';
 export const GOOGLE_MODEL = 'gemini-3-pro-preview';
 
+export const VERTEX_KEY = 'AQ.Ab8RN6J0123456789abcdefghijklmnop';
+
+interface Gemini {
+  /** The beginning of its keys. */
+  readonly keys: string;
+  /** Whether calls have ids. */
+  readonly hasCallIds: boolean;
+}
+
 /**
  * The Gemini API: `POST /models/<model>:streamGenerateContent`. The first of parallel calls is
  * signed.
  */
-export const google: Format = {
-  contentType: 'text/event-stream',
-  check,
-  frames: (answer, request) => [...chunks(answer, request)].map((chunk) => (typeof chunk === 'function' ? chunk : frame(chunk))),
-  errorBody: ({ status, message, code }) => ({ error: { code: status, message, status: code || 'INVALID_ARGUMENT' } }),
-};
+export const google = gemini({ keys: 'AIza', hasCallIds: true });
+
+/** The same on Vertex with an API key. */
+export const vertex = gemini({ keys: 'AQ.', hasCallIds: false });
+
+function gemini(of: Gemini): Format {
+  return formatOf({
+    check: (request) => check(request, of),
+    events,
+    frame,
+    errorBody: ({ status, message, code }) => ({ error: { code: status, message, status: code || 'INVALID_ARGUMENT' } }),
+  });
+}
 
 export function frame(chunk: object): string {
   return `data: ${JSON.stringify(chunk)}\r\n\r\n`;
 }
 
-function check({ path, headers, body }: NativeRequest): void {
+function check({ path, headers, body }: NativeRequest, { keys, hasCallIds }: Gemini): void {
   const account = headers['x-goog-api-key'];
-  if (!String(account).startsWith('AIza')) throw new Refused('API key not valid. Please pass a valid API key.');
+  if (!String(account).startsWith(keys)) throw new Refused('API key not valid. Please pass a valid API key.');
   if (!path.includes(`/models/${GOOGLE_MODEL}:`))
     throw new Refused(`${path} is not found for API version v1beta`, 404, 'NOT_FOUND');
   const contents = listOf(body.contents);
@@ -68,6 +85,10 @@ function check({ path, headers, body }: NativeRequest): void {
       refuseIf(calls[0]?.thoughtSignature === undefined, 'Function call is missing a thought_signature in functionCall parts.');
     } else
       refuseIf(answers.length > 0, 'Please ensure that function response turn comes immediately after a function call turn.');
+    for (const { functionCall, functionResponse } of hasCallIds ? [] : parts) {
+      const one = functionCall ?? functionResponse;
+      refuseIf(isRecord(one) && one.id !== undefined, `Unknown name "id" at contents[${index}].parts.`);
+    }
     for (const { functionCall } of calls)
       refuseIf(!isRecord(functionCall) || !isRecord(functionCall.args), 'Invalid value at function_call.args');
   }
@@ -79,7 +100,7 @@ function check({ path, headers, body }: NativeRequest): void {
     );
 }
 
-function* chunks(answer: NativeAnswer, { headers }: NativeRequest): Generator<Body | Wait> {
+function* events(answer: NativeAnswer, { headers }: NativeRequest): Events<Body> {
   const signature = sign(headers['x-goog-api-key'], GOOGLE_MODEL, '', '');
   const chunk = (parts: object[], more: object = {}) => ({
     candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],

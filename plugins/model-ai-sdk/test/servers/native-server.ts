@@ -60,6 +60,31 @@ export interface NativeRequest {
   readonly socket: Socket;
 }
 
+/** The events of an answer, in the order of the stream. */
+export type Events<Event> = Generator<Event | Wait>;
+
+interface FormatOptions<Event> extends Pick<Format, 'check' | 'errorBody'> {
+  readonly contentType?: string;
+  events(answer: NativeAnswer, request: NativeRequest): Events<Event>;
+  frame(event: Event): string | Uint8Array;
+}
+
+/** The format of a provider, from the events of its answers and their frames. */
+export function formatOf<Event extends object>(options: FormatOptions<Event>): Format {
+  const { contentType = 'text/event-stream', check, errorBody, events, frame } = options;
+  const frameOf = (event: Event | Wait) => (isWait(event) ? event : frame(event));
+  return { contentType, check, errorBody, frames: (answer, request) => Array.from(events(answer, request), frameOf) };
+}
+
+function isWait(event: object): event is Wait {
+  return typeof event === 'function';
+}
+
+/** An event with its name, as Anthropic and OpenAI send it. */
+export function namedEvent(event: Body): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
 /** The format of one provider. */
 export interface Format {
   readonly contentType: string;

@@ -1,45 +1,78 @@
 import {
   type Body,
+  type Events,
   type Format,
+  formatOf,
   listOf,
   type NativeAnswer,
   type NativeRequest,
+  namedEvent,
   Refused,
   refuseIf,
-  type Wait,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
 export const OPENAI_KEY = 'sk-proj-0123456789abcdef0123456789abcdef';
 export const OPENAI_MODEL = 'gpt-5.2';
 
-/** The Responses API: `POST /responses`. Encrypted reasoning belongs to the account. */
-export const openaiResponses: Format = {
-  contentType: 'text/event-stream',
-  check,
-  frames: (answer, request) =>
-    [...events(answer, request)].map((event, number) =>
-      typeof event === 'function' ? event : frame({ ...event, sequence_number: number }),
-    ),
-  errorBody: ({ status, message }) => ({
-    error: {
-      message,
-      type: status === 401 ? 'invalid_request_error' : 'invalid_request_error',
-      param: null,
-      code: status === 401 ? 'invalid_api_key' : null,
-    },
-  }),
-};
+export const AZURE_KEY = 'azure-0123456789abcdef0123456789abcdef';
+export const XAI_KEY = 'xai-0123456789abcdef0123456789abcdef';
+export const XAI_MODEL = 'grok-4.6';
 
-export function frame(event: Body): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+/** What servers of the Responses API differ in. */
+interface Service {
+  readonly model: string;
+  /** The header of the key, and how its values begin. */
+  readonly header: 'authorization' | 'api-key';
+  readonly keys: string;
+  readonly badKey: Refused;
+  readonly badModel: Refused;
+  errorBody(error: Refused): object;
 }
 
-function check({ headers, body }: NativeRequest): void {
-  const account = String(headers.authorization);
-  if (!account.startsWith('Bearer sk-proj-')) throw new Refused(`Incorrect API key provided: ${account.slice(7, 11)}****.`, 401);
-  if (body.model !== OPENAI_MODEL)
-    throw new Refused(`The model '${body.model}' does not exist or you do not have access to it.`, 404);
+/** The Responses API: `POST /responses`. Encrypted reasoning belongs to the account. */
+export const openaiResponses = responsesApi({
+  model: OPENAI_MODEL,
+  header: 'authorization',
+  keys: 'Bearer sk-proj-',
+  badKey: new Refused('Incorrect API key provided: sk-p****.', 401, 'invalid_api_key'),
+  badModel: new Refused("The model 'claude-0' does not exist or you do not have access to it.", 404, 'model_not_found'),
+  errorBody: ({ message, code }) => ({ error: { message, type: 'invalid_request_error', param: null, code: code || null } }),
+});
+
+/** Azure: the model is the name of a deployment. */
+export const azure = responsesApi({
+  model: OPENAI_MODEL,
+  header: 'api-key',
+  keys: 'azure-',
+  badKey: new Refused('Access denied due to invalid subscription key or wrong API endpoint.', 401, '401'),
+  badModel: new Refused('The API deployment for this resource does not exist.', 404, 'DeploymentNotFound'),
+  errorBody: ({ message, code }) => ({ error: { code: code || 'invalid_request_error', message } }),
+});
+
+export const xai = responsesApi({
+  model: XAI_MODEL,
+  header: 'authorization',
+  keys: 'Bearer xai-',
+  badKey: new Refused('Incorrect API key provided: wr***89. You can obtain an API key from https://console.x.ai.'),
+  badModel: new Refused('The model claude-0 does not exist or your team does not have access to it.', 404, 'not-found'),
+  errorBody: ({ message, code }) => ({ code: code || 'Client specified an invalid argument', error: message }),
+});
+
+function responsesApi(service: Service): Format {
+  let sequence_number = 0;
+  return formatOf({
+    check: (request) => check(request, service),
+    events: (answer, request) => events(answer, request, service),
+    frame: (event: Body) => namedEvent({ ...event, sequence_number: sequence_number++ }),
+    errorBody: service.errorBody,
+  });
+}
+
+function check({ headers, body }: NativeRequest, { model, header, keys, badKey, badModel }: Service): void {
+  const account = String(headers[header]);
+  if (!account.startsWith(keys)) throw badKey;
+  if (body.model !== model) throw badModel;
   const input = listOf(body.input);
   refuseIf(input.length === 0, 'One of "input" or "previous_response_id" must be provided.');
   const open = new Set<unknown>();
@@ -54,7 +87,7 @@ function check({ headers, body }: NativeRequest): void {
       refuseIf(!open.delete(item.call_id), `No tool call found for function call output with call_id ${item.call_id}.`);
     if (item.type === 'reasoning') {
       refuseIf(
-        item.encrypted_content !== sign(account, OPENAI_MODEL, '', ''),
+        item.encrypted_content !== sign(account, model, '', ''),
         `The encrypted content for item ${item.id} could not be verified.`,
       );
       const next = input[index + 1];
@@ -65,17 +98,19 @@ function check({ headers, body }: NativeRequest): void {
   for (const id of open) throw new Refused(`No tool output found for function call ${id}.`);
 }
 
-function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Generator<Body | Wait> {
-  const response = { id: 'resp_1', object: 'response', created_at: 1_700_000_000, model: body.model };
+function* events(answer: NativeAnswer, { headers, body }: NativeRequest, { model, header }: Service): Events<Body> {
+  const response = { id: 'resp_1', object: 'response', created_at: 1_700_000_000, model, output: [] };
   yield { type: 'response.created', response };
   let output_index = 0;
   for (const text of answer.thinking ?? []) {
     const id = `rs_${output_index}`;
-    const encrypted_content = sign(headers.authorization, OPENAI_MODEL, '', '');
+    // Reasoning is stored at the provider, or encrypted for those who ask for it.
+    const isAsked = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content');
+    const encrypted_content = isAsked ? sign(String(headers[header]), model, '', '') : null;
     yield {
       type: 'response.output_item.added',
       output_index,
-      item: { id, type: 'reasoning', summary: [], encrypted_content: 'partial' },
+      item: { id, type: 'reasoning', status: 'in_progress', summary: [], encrypted_content: 'partial' },
     };
     yield {
       type: 'response.reasoning_summary_part.added',
@@ -92,7 +127,7 @@ function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Genera
       summary_index: 0,
       part: { type: 'summary_text', text },
     };
-    const item = { id, type: 'reasoning', summary: [{ type: 'summary_text', text }], encrypted_content };
+    const item = { id, type: 'reasoning', status: 'completed', summary: [{ type: 'summary_text', text }], encrypted_content };
     yield { type: 'response.output_item.done', output_index: output_index++, item };
   }
   if (answer.text) {
@@ -124,6 +159,7 @@ function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Genera
     input_tokens_details: { cached_tokens: cached },
     output_tokens: tokens,
     output_tokens_details: { reasoning_tokens: thoughts },
+    total_tokens: prompt + tokens,
   };
   const incomplete = answer.finish === undefined ? null : { reason: answer.finish };
   yield {

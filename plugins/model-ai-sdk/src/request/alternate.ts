@@ -1,0 +1,22 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+
+/** Stands between results of tools and a message of the user. */
+const ACKNOWLEDGED: LanguageModelV4Message = { role: 'assistant', content: [{ type: 'text', text: 'OK.' }] };
+
+/**
+ * Makes roles alternate: neighbours of the same role become one message, and an answer stands
+ * between results of tools and a message of the user.
+ */
+export function alternating(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const result: LanguageModelV4Prompt = [];
+  for (const message of prompt) {
+    const last = result.at(-1);
+    if (last?.role === 'tool' && message.role === 'user') result.push(ACKNOWLEDGED);
+    if (last?.role === 'system' && message.role === 'system')
+      result[result.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
+    else if (last?.role === 'user' && message.role === 'user')
+      result[result.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    else result.push(message);
+  }
+  return result;
+}
