@@ -52,6 +52,16 @@ export class Server {
     }
   }
 
+  /**
+   * Notes what a failed request says about the server.
+   * @param {ApiError} error @returns {boolean} whether the token was refused
+   */
+  refuses({ status }) {
+    if (status === 401) this.access = 'refused';
+    else if (status === 0 || this.access === 'checking') this.access = 'unreachable';
+    return status === 401;
+  }
+
   /** Whether the server accepts requests of this page. */
   get isOpen() {
     return this.access === 'ok' || this.access === 'open';

@@ -74,6 +74,23 @@ export class Sessions {
   }
 
   /**
+   * The id of a user's message, counted from the newest, which is 1.
+   * @param {string} id @param {number} count
+   */
+  async messageFromEnd(id, count) {
+    /** @type {string | undefined} */
+    let before;
+    for (let left = count; ; ) {
+      const { items, hasMore } = await this.items(id, before);
+      const messages = items.filter(({ type, role }) => type === 'message' && role === 'user');
+      const found = messages.at(-left);
+      if (found || !hasMore) return String(found?.id);
+      left -= messages.length;
+      before = items[0]?.id;
+    }
+  }
+
+  /**
    * The calls of a session that wait for approval, in their order.
    * @param {string} id @returns {Promise<{ id: string, tool?: string, arguments?: string }[]>}
    */
@@ -142,25 +159,4 @@ export function addressedSession() {
 export function setAddress(id) {
   const hash = id === '' ? '' : `#${encodeURIComponent(id)}`;
   if (location.hash !== hash) history.pushState(null, '', location.pathname + location.search + hash);
-}
-
-const PENDING = 'plugboard.pending';
-
-/**
- * The turn that runs, and its session. The tab remembers it across a reload.
- * @typedef {{ responseId: string, conversation: string, input: string }} PendingTurn
- */
-
-/** @param {PendingTurn} pending */
-export function rememberTurn(pending) {
-  sessionStorage.setItem(PENDING, JSON.stringify(pending));
-}
-
-/** @returns {PendingTurn | undefined} */
-export function rememberedTurn() {
-  return JSON.parse(sessionStorage.getItem(PENDING) ?? 'null') ?? undefined;
-}
-
-export function forgetTurn() {
-  sessionStorage.removeItem(PENDING);
 }

@@ -1,5 +1,5 @@
 import { Live } from './live.js';
-import { inputItemsOf, messagesOf } from './turn.js';
+import { inputItemsOf, messagesOf } from './turn-messages.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').Turn} Turn */

@@ -1,5 +1,3 @@
-import { record } from './trace.js';
-
 /**
  * @typedef {object} TextItem
  * @property {'text' | 'reasoning'} kind
@@ -45,6 +43,10 @@ import { record } from './trace.js';
  * @property {number | undefined} ms duration, if this page saw the turn run
  * @property {Decision[]} decisions about its calls, which the next request sends
  * @property {import('./trace.js').TurnFacts | undefined} facts what the server keeps of it
+ * @property {number} number of the turn in its session, from 1; 0 while it is unknown
+ * @property {number} after the number of the last stored turn before it
+ * @property {boolean} isKept whether the session has it: it ended well, or at a limit
+ * @property {boolean} isCut whether its end is unknown, because the connection was lost
  * @property {number} version grows with each change
  *
  * @typedef {object} Decision a person's decision, as an item of the protocol
@@ -55,6 +57,9 @@ import { record } from './trace.js';
  * @typedef {{ type: string, [field: string]: any }} ProtocolEvent an event or item of the Responses
  *   protocol
  */
+
+/** Ends of a turn that leave no trace in its session. */
+const DROPPED = ['cancelled', 'interrupted', 'shutdown'];
 
 const ENDS = ['response.completed', 'response.failed', 'response.incomplete'];
 
@@ -74,6 +79,10 @@ export function newTurn(input, fields) {
     ms: undefined,
     decisions: [],
     facts: undefined,
+    number: 0,
+    after: 0,
+    isKept: false,
+    isCut: false,
     version: 0,
     ...fields,
   };
@@ -87,6 +96,11 @@ export function endsTurn(event) {
 /** @param {Turn} turn */
 export function isRunning({ status }) {
   return status === 'sending' || status === 'queued' || status === 'running';
+}
+
+/** Whether a turn has ended and the server does not have it. @param {Turn} turn */
+export function isDropped(turn) {
+  return !isRunning(turn) && !turn.isKept;
 }
 
 /** The answer's text. @param {Turn} turn */
@@ -106,21 +120,6 @@ export function spokenTurn(turn) {
 }
 
 /**
- * Applies one event. Events that were applied before are ignored: a resumed response may repeat
- * some.
- * @param {Turn} turn @param {ProtocolEvent} event
- */
-export function applyEvent(turn, event) {
-  const sequence = event.sequence_number ?? turn.sequence + 1;
-  if (sequence <= turn.sequence) return;
-  record(turn, event);
-  turn.sequence = sequence;
-  turn.version++;
-  APPLY[event.type]?.(turn, event);
-  if (endsTurn(event)) endTurn(turn, event.response);
-}
-
-/**
  * Ends a turn.
  * @param {Turn} turn
  * @param {Record<string, any>} response of the last event, or its fields if there was none
@@ -133,6 +132,8 @@ export function endTurn(turn, { status, usage, error, incomplete_details }) {
   turn.reason = incomplete_details?.reason ?? '';
   turn.ms = performance.now() - turn.startedAt;
   if (status === 'completed') turn.decisions = [];
+  if (status === 'completed' || (status === 'incomplete' && !DROPPED.includes(turn.reason))) turn.isKept = true;
+  if (!turn.isKept) turn.number = 0; // the next turn gets it
   for (const item of turn.items) {
     if (item.kind === 'tool' && item.status === 'running') item.status = item.isOurs ? 'ok' : 'stopped';
   }
@@ -174,6 +175,7 @@ export function continueTurn(turn) {
   turn.status = 'sending';
   turn.sequence = -1;
   turn.error = undefined;
+  turn.isCut = false;
   turn.reason = '';
   turn.startedAt = performance.now() - (turn.ms ?? 0); // without the time that the person took
   turn.ms = undefined;
@@ -204,202 +206,4 @@ export function applyToEarlier(turn, { type, item: { approval_request_id: approv
     turn.version++;
     item.status = isApproved ? 'approved' : 'denied';
   }
-}
-
-/**
- * Shows the calls that wait in a stored turn, whose items do not say so.
- * @param {Turn} turn the last one @param {readonly { id: string, tool?: string, arguments?: string
- *   }[]} approvals
- */
-export function addWaiting(turn, approvals) {
-  turn.version++;
-  for (const { id, tool = '', arguments: text = '' } of approvals) {
-    const [server = '', name = ''] = tool.split(/\/(.*)/);
-    const item = itemFrom({ type: 'mcp_approval_request', id, server_label: server, name, arguments: text });
-    const isSame = (/** @type {TurnItem} */ one) =>
-      one.kind === 'tool' && one.status === 'stopped' && one.server === server && one.name === name && one.arguments === text;
-    const at = turn.items.findIndex(isSame);
-    if (item) turn.items.splice(at < 0 ? turn.items.length : at, at < 0 ? 0 : 1, item);
-  }
-}
-
-/** @type {Record<string, (turn: Turn, event: ProtocolEvent) => void>} */
-const APPLY = {
-  'response.created': (turn, { response }) => {
-    turn.responseId = response.id;
-    turn.status = 'running';
-  },
-  'response.queued': (turn) => {
-    turn.status = 'queued';
-  },
-  'response.in_progress': (turn) => {
-    turn.status = 'running';
-  },
-  'svc:queue.position': (turn, { position }) => {
-    turn.queuePosition = position;
-  },
-  'response.output_item.added': (turn, { item }) => {
-    const added = itemFrom(item);
-    if (added) addItem(turn, added);
-  },
-  'response.output_item.done': (turn, { item }) => finishItem(turn, item),
-  'response.output_text.delta': (turn, event) => addText(turn, 'text', event),
-  'response.refusal.delta': (turn, event) => addText(turn, 'text', event),
-  'response.reasoning_summary_text.delta': (turn, event) => addText(turn, 'reasoning', event),
-  'response.mcp_call_arguments.delta': addArguments,
-  'response.function_call_arguments.delta': addArguments,
-  'response.mcp_call_arguments.done': (turn, event) => {
-    const tool = toolOf(turn, event);
-    if (tool) tool.startedAt = performance.now(); // until now the model was writing the arguments
-  },
-  'response.mcp_call.completed': (turn, event) => endTool(turn, event, 'ok'),
-  'response.mcp_call.failed': (turn, event) => endTool(turn, event, 'failed'),
-  'svc:tool_call.progress': (turn, event) => {
-    const tool = toolOf(turn, event);
-    if (tool) tool.progress = event.message ?? `${Math.round(event.progress * 100)} %`;
-  },
-};
-
-/**
- * An item of the protocol as the page shows it; undefined if it does not.
- * @param {ProtocolEvent} item @returns {TurnItem | undefined}
- */
-function itemFrom(item) {
-  const { type, id = '', error } = item;
-  if (type === 'message') return { kind: 'text', id, text: textOf(item.content) };
-  if (type === 'reasoning') return { kind: 'reasoning', id, text: textOf(item.summary) };
-  if (!['mcp_call', 'mcp_approval_request', 'function_call', 'custom_tool_call'].includes(type)) return undefined;
-  return {
-    kind: 'tool',
-    id,
-    server: item.server_label ?? '',
-    name: item.name,
-    arguments: item.arguments ?? item.input ?? '',
-    output: item.output ?? null,
-    error: error ? textOf(error.content) || error.message || JSON.stringify(error) : null,
-    status: statusOf(item),
-    isOurs: !type.startsWith('mcp_'),
-    approvalId: type === 'mcp_approval_request' ? id : (item.approval_request_id ?? ''),
-    callId: item.call_id ?? '',
-    startedAt: performance.now(),
-    ms: undefined,
-    progress: '',
-  };
-}
-
-/**
- * Adds an item. A call that was approved takes the place of the request for approval. @param {Turn}
- * turn @param {TurnItem} item
- */
-function addItem({ items }, item) {
-  const asked = (/** @type {TurnItem} */ one) =>
-    item.kind === 'tool' && item.approvalId !== '' && isAskedBy(one, item.approvalId);
-  const at = items.findIndex(asked);
-  if (at < 0) items.push(item);
-  else items[at] = item;
-}
-
-/** @param {TurnItem} item @param {string} approvalId */
-function isAskedBy(item, approvalId) {
-  return item.kind === 'tool' && item.approvalId === approvalId;
-}
-
-/** @param {Turn} turn @param {ProtocolEvent} done */
-function finishItem(turn, done) {
-  const item = itemFrom(done);
-  const at = turn.items.findIndex(({ id }) => id === done.id);
-  const before = turn.items[at];
-  if (!item) return;
-  if (!before) {
-    addItem(turn, item);
-  } else if (item.kind === 'tool' && before.kind === 'tool') {
-    const ms = before.ms ?? performance.now() - before.startedAt;
-    turn.items[at] = { ...item, ms: item.status === 'waiting' ? undefined : ms };
-  } else if (item.kind !== 'tool' && item.text !== '') {
-    turn.items[at] = item;
-  }
-}
-
-/** @param {Turn} turn @param {TextItem['kind']} kind @param {ProtocolEvent} event */
-function addText(turn, kind, { item_id: id, delta }) {
-  const item = turn.items.find((one) => one.id === id);
-  if (item && item.kind !== 'tool') item.text += delta;
-  else turn.items.push({ kind, id, text: delta });
-}
-
-/** @param {Turn} turn @param {ProtocolEvent} event */
-function addArguments(turn, event) {
-  const tool = toolOf(turn, event);
-  if (tool) tool.arguments += event.delta;
-}
-
-/** @param {Turn} turn @param {ProtocolEvent} event @returns {ToolItem | undefined} */
-function toolOf(turn, { item_id }) {
-  const item = turn.items.find(({ id }) => id === item_id);
-  return item?.kind === 'tool' ? item : undefined;
-}
-
-/** @param {Turn} turn @param {ProtocolEvent} event @param {ToolItem['status']} status */
-function endTool(turn, event, status) {
-  const tool = toolOf(turn, event);
-  if (!tool) return;
-  tool.status = status;
-  tool.ms = performance.now() - tool.startedAt;
-}
-
-/** @param {ProtocolEvent} item @returns {ToolItem['status']} */
-function statusOf({ type, status, error }) {
-  if (type === 'mcp_approval_request') return 'waiting';
-  if (error || status === 'failed') return 'failed';
-  if (status === 'in_progress') return 'running';
-  return status === 'incomplete' ? 'stopped' : 'ok';
-}
-
-/** The text of an item's parts. @param {unknown} parts */
-function textOf(parts) {
-  if (!Array.isArray(parts)) return typeof parts === 'string' ? parts : '';
-  return parts.map(({ text, refusal }) => text ?? refusal ?? '').join('');
-}
-
-/**
- * The turns of a stored conversation, oldest first.
- * @param {readonly ProtocolEvent[]} items oldest first. Those before the first message of the user
- *   form a turn without input.
- */
-export function turnsOf(items) {
-  /** @type {Turn[]} */
-  const turns = [];
-  for (const item of items) {
-    if (item.type === 'message' && item.role === 'user') {
-      turns.push(newTurn(textOf(item.content), { status: 'completed' }));
-      continue;
-    }
-    const turn = turns.at(-1) ?? newTurn('', { status: 'completed' });
-    if (turns.length === 0) turns.push(turn);
-    const shown = item.role === 'tool' ? undefined : itemFrom(item);
-    if (shown) turn.items.push(shown);
-    const call = turn.items.find((one) => one.kind === 'tool' && one.callId !== '' && one.callId === item.call_id);
-    if (call?.kind === 'tool' && call !== shown) call.output = String(item.output ?? '');
-  }
-  return turns;
-}
-
-/** The conversation as messages of chat completions. @param {readonly Turn[]} turns */
-export function messagesOf(turns) {
-  return turns.flatMap((turn) => {
-    const said = [
-      { role: 'user', content: turn.input },
-      { role: 'assistant', content: answerOf(turn) },
-    ];
-    return said.filter(({ content }) => content !== '');
-  });
-}
-
-/** The conversation as input items of the Responses protocol. @param {readonly Turn[]} turns */
-export function inputItemsOf(turns) {
-  return messagesOf(turns).map(({ role, content }) => ({
-    type: 'message',
-    role,
-    content: [{ type: role === 'user' ? 'input_text' : 'output_text', text: content }],
-  }));
 }

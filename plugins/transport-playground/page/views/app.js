@@ -23,7 +23,6 @@ const ANNOUNCE_INTERVAL = 1500;
  */
 export class PlaygroundApp extends HTMLElement {
   app = new Playground();
-  draft = '';
   /** @type {'' | 'events' | 'code'} */
   panel = '';
   /**
@@ -81,7 +80,7 @@ export class PlaygroundApp extends HTMLElement {
   #page() {
     const { app } = this;
     const isCovered = this.isDrawer && this.isSidebarOpen;
-    const hasTurns = app.turns.length > 0;
+    const hasTurns = app.chat.turns.length > 0;
     return html`
       <a class="skip" href="#message" @click=${(/** @type {Event} */ event) => this.#skip(event)}>Skip to the message</a>
       ${sidebar(this)}
@@ -95,7 +94,7 @@ export class PlaygroundApp extends HTMLElement {
           </div>
           <div class="dock">
             ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
-            ${app.notice === '' ? nothing : this.#notice()}
+            ${this.#notice()}
             ${composer(this)}
           </div>
         </div>
@@ -105,7 +104,8 @@ export class PlaygroundApp extends HTMLElement {
   }
 
   #updated() {
-    const { agent, server, turns } = this.app;
+    const { chat, server } = this.app;
+    const { agent, turns } = chat;
     const { title } = server.settings;
     document.title = turns.length > 0 ? `${agent} · ${title}` : title;
     if (this.isAtEnd) this.#transcript?.scrollTo({ top: 1e9 });
@@ -122,7 +122,7 @@ export class PlaygroundApp extends HTMLElement {
       <header class="top">
         ${iconButton('menu', 'Open the menu', () => this.toggleSidebar(true), 'only-narrow')}
         <div class="agent">
-          <select aria-label="Agent" ?disabled=${none || app.isRunning} @change=${onChange}>
+          <select aria-label="Agent" ?disabled=${none || app.chat.isRunning} @change=${onChange}>
             ${none ? html`<option>No agent</option>` : nothing}
             ${this.#options('Agents', ({ isAgent }) => isAgent)}
             ${this.#options('Raw models, without tools', ({ isAgent }) => !isAgent)}
@@ -136,10 +136,10 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {string} label @param {(model: Model) => boolean} belongs */
   #options(label, belongs) {
-    const { agent, server } = this.app;
+    const { chat, server } = this.app;
     const options = server.models
       .filter(belongs)
-      .map(({ id }) => html`<option value=${id} .selected=${id === agent}>${id}</option>`);
+      .map(({ id }) => html`<option value=${id} .selected=${id === chat.agent}>${id}</option>`);
     return options.length > 0 ? html`<optgroup label=${label}>${options}</optgroup>` : nothing;
   }
 
@@ -155,18 +155,19 @@ export class PlaygroundApp extends HTMLElement {
 
   #turns() {
     const { app } = this;
-    const older = html`<button class="plain older" @click=${() => app.loadOlder()}>Show earlier turns</button>`;
+    const { chat } = app;
+    const older = html`<button class="plain older" @click=${() => chat.loadOlder()}>Show earlier turns</button>`;
     return html`
       <div class="column" role="log" aria-live="off" aria-label="Conversation">
-        ${app.olderThan === undefined ? nothing : older}
-        ${app.turns.map((turn, at) => turnView(turn, app, at === app.turns.length - 1))}
+        ${chat.olderThan === undefined ? nothing : older}
+        ${chat.turns.map((turn, at) => turnView(turn, app, at === chat.turns.length - 1))}
       </div>`;
   }
 
   /** What a conversation without turns shows. */
   #empty() {
-    const { agent, isOpening, server } = this.app;
-    if (isOpening || server.access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
+    const { chat, server } = this.app;
+    if (chat.isOpening || server.access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
     if (server.needsToken) {
       const enter = html`<button class="primary" @click=${() => this.openDialog('token')}>${icon('key')} Enter token</button>`;
       return welcome('Enter a token', 'This server requires an API token. You will see the agents that it can reach.', enter);
@@ -175,9 +176,9 @@ export class PlaygroundApp extends HTMLElement {
       const again = html`<button class="primary" @click=${() => location.reload()}>${icon('retry')} Try again</button>`;
       return welcome('The server does not answer', 'It may be starting or stopping.', again);
     }
-    if (agent === '') return welcome('No agent yet', 'Add one under `agents` in plugboard.yaml.', nothing);
+    if (chat.agent === '') return welcome('No agent yet', 'Add one under `agents` in plugboard.yaml.', nothing);
     return welcome(
-      html`Talk to <em>${agent}</em>`,
+      html`Talk to <em>${chat.agent}</em>`,
       server.isLive ? 'Tool calls show here while they run.' : 'Tool calls do not show: the server does not use `websocket`.',
       server.settings.suggestions.map((text) => html`<button @click=${() => this.#say(text)}>${text}</button>`),
     );
@@ -191,16 +192,33 @@ export class PlaygroundApp extends HTMLElement {
     return html`<button class="to-end" @click=${onClick}>${icon('down')} Newest</button>`;
   }
 
+  /** What went wrong outside a turn, or what the next message does. */
   #notice() {
+    const { app } = this;
+    const { chat } = app;
+    const text = app.notice || chat.notice;
+    if (text === '') return chat.changesAgent ? this.#changeOfAgent() : nothing;
     return html`
       <div class="notice" role="alert">
-        ${icon('warning')}<span>${this.app.notice}</span>${iconButton('close', 'Dismiss', () => this.app.dismissNotice())}
+        ${icon('warning')}<span>${text}</span>${iconButton('close', 'Dismiss', () => app.dismissNotice())}
       </div>`;
+  }
+
+  #changeOfAgent() {
+    const { agent } = this.app.chat;
+    return html`
+      <p class="notice quiet" role="status">
+        Your next message begins a new session with ${agent}. This conversation stays in the list.
+      </p>`;
+  }
+
+  get draft() {
+    return this.app.chat.draft;
   }
 
   submit() {
     const text = this.draft.trim();
-    if (text === '' || this.app.isRunning) return;
+    if (text === '' || this.app.chat.isRunning) return;
     this.setDraft('');
     this.#say(text);
   }
@@ -214,8 +232,7 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {string} draft */
   setDraft(draft) {
-    this.draft = draft;
-    this.requestUpdate();
+    this.app.chat.setDraft(draft);
   }
 
   newChat() {

@@ -135,7 +135,7 @@ function approvalButtons(call, turn, app) {
   const onClick = (/** @type {Event} */ { currentTarget }) => {
     const button = /** @type {HTMLButtonElement} */ (currentTarget);
     button.closest('.tool')?.querySelector('summary')?.focus(); // the buttons go
-    void app.decide(turn, call, button.value === 'approve');
+    void app.chat.decide(turn, call, button.value === 'approve');
   };
   return html`
     <div class="approval">
@@ -187,7 +187,7 @@ function failure({ error }) {
 /** @param {Turn} turn @param {Playground} app @param {boolean} isLast */
 function footer(turn, app, isLast) {
   const answer = answerOf(turn);
-  const retry = html`<button class="small" @click=${() => app.retry()}>${icon('retry')} Retry</button>`;
+  const retry = html`<button class="small" @click=${() => app.again(turn)}>${icon('retry')} Retry</button>`;
   return html`
     <footer class="turn-foot">
       <div class="turn-facts">${factsOf(turn).map((fact) => html`<span>${fact}</span>`)}</div>
@@ -209,15 +209,15 @@ function factsOf({ ms, usage, items }) {
 
 /** The field for the next message, and how the conversation is kept. @param {View} view */
 export function composer(view) {
-  const { app } = view;
-  const off = app.agent === '';
+  const { chat } = view.app;
+  const off = chat.agent === '';
   const onInput = (/** @type {Event} */ { target }) => view.setDraft(/** @type {HTMLTextAreaElement} */ (target).value);
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     view.submit();
   };
   const stop = html`
-    <button type="button" class="round stop" title="Stop (Esc)" aria-label="Stop" @click=${() => app.stop()}>
+    <button type="button" class="round stop" title="Stop (Esc)" aria-label="Stop" @click=${() => chat.stop()}>
       ${icon('stop')}
     </button>`;
   const send = html`
@@ -226,17 +226,17 @@ export function composer(view) {
     </button>`;
   return html`
     <form class="composer" @submit=${onSubmit}>
-      <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${`Message ${app.agent}`}
+      <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${`Message ${chat.agent}`}
         ?disabled=${off} @input=${onInput} @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
       <div class="composer-row">
         <button type="button" class="chip" aria-haspopup="dialog"
           @click=${(/** @type {Event} */ event) => view.openPopover(event, '#mode')}>
-          <span class="chip-dot" data-on=${!app.isStateless}></span>
-          ${app.isStateless ? 'Stateless' : html`Session <code>${app.sessionKey}</code>`} ${icon('chevron')}
+          <span class="chip-dot" data-on=${!chat.isStateless}></span>
+          ${chat.isStateless ? 'Stateless' : html`Session <code>${chat.sessionKey}</code>`} ${icon('chevron')}
         </button>
         <span class="spread"></span>
-        <span class="keys" aria-hidden="true">${app.isRunning ? 'Esc to stop' : 'Shift + Enter for a new line'}</span>
-        ${app.isRunning ? stop : send}
+        <span class="keys" aria-hidden="true">${chat.isRunning ? 'Esc to stop' : 'Shift + Enter for a new line'}</span>
+        ${chat.isRunning ? stop : send}
       </div>
     </form>
     ${modePopover(view)}`;
@@ -249,16 +249,16 @@ export function composer(view) {
 function onKey(event, view) {
   const { key, shiftKey, isComposing } = event;
   const sends = key === 'Enter' && !shiftKey && !isComposing;
-  const stops = key === 'Escape' && view.app.isRunning;
+  const stops = key === 'Escape' && view.app.chat.isRunning;
   if (!sends && !stops) return;
   event.preventDefault();
   if (sends) view.submit();
-  else view.app.stop();
+  else view.app.chat.stop();
 }
 
 /** @param {View} view */
 function modePopover(view) {
-  const { isStateless, isRunning: off, sessionKey } = view.app;
+  const { isStateless, isRunning: off, sessionKey } = view.app.chat;
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const field = /** @type {HTMLInputElement} */ (view.find('#session-key'));

@@ -29,7 +29,7 @@ export function sidebar(view) {
 function sessionList(view) {
   const { app } = view;
   const { status, list, error, hasMore } = app.sessions;
-  if (app.agent !== '' && !app.server.canKeepSessions) {
+  if (app.server.isOpen && !app.server.canKeepSessions) {
     return html`<p class="hint">No list of sessions: the server does not use the <code>conversations</code> transport.</p>`;
   }
   if (status === 'failed') return html`<p class="hint">Sessions cannot be listed. ${error}</p>`;
@@ -43,14 +43,14 @@ function sessionList(view) {
 
 /** @param {Session} session @param {View} view */
 function row(session, view) {
-  const { id, agent, status, updated_at } = session;
-  const isOpen = view.app.session?.id === id;
+  const { id, agent, updated_at } = session;
+  const isOpen = view.app.chat.session?.id === id;
   const title = sessionTitle(session);
   return html`
     <li class="session" data-open=${isOpen}>
       <button class="session-open" aria-current=${isOpen} title=${title} @click=${() => view.openSession(session)}>
         <span class="session-title">${title}</span>
-        <span class="session-note">${agent} · ${status === 'running' ? 'running' : ago(updated_at)}</span>
+        <span class="session-note">${agent} · ${view.app.isRunning(session) ? 'running' : ago(updated_at)}</span>
       </button>
       ${iconButton('more', `Actions for ${title}`, (event) => view.openMenu(event, session), 'session-more')}
     </li>`;

@@ -9,6 +9,7 @@ import { markdown } from './cases/markdown.js';
 import { safety } from './cases/safety.js';
 import { screenshot } from './cases/screenshot.js';
 import { sessions } from './cases/sessions.js';
+import { turns } from './cases/turns.js';
 import { launch, skip } from './support/browser.js';
 
 t.setTimeout(600_000);
@@ -19,6 +20,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
   t.teardown(() => browser.close());
   for (const [name, cases] of Object.entries({
     chat,
+    turns,
     approvals,
     sessions,
     access,

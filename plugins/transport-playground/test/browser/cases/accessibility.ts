@@ -159,8 +159,8 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     await eventually(async () => (await focused()) === 'Events');
     await page.agent.focus();
     await keyboard.press('ArrowDown');
-    t.equal(await page.agent.inputValue(), 'bare', 'another agent starts a new chat');
-    await page.page.getByText('Talk to bare').waitFor();
+    t.equal(await page.agent.inputValue(), 'bare', 'another agent answers the next message');
+    await page.page.getByText('begins a new session with bare').waitFor();
     t.same(page.problems, []);
   });
 

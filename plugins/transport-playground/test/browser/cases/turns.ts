@@ -1,0 +1,80 @@
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+export async function turns(t: Test, browser: Browser): Promise<void> {
+  t.test('a turn goes on when its reader leaves, and is shown again when they come back', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
+    await page.say('How do you work?');
+    await page.page.getByText('Slowly').waitFor();
+    await page.button('New chat').click();
+    t.equal(await page.turns.count(), 0);
+    const row = page.page.locator('.session', { hasText: 'How do you work?' });
+    t.match(await row.innerText(), /running/, 'the list says so');
+    app.models.enqueue({ text: 'Meanwhile.' });
+    t.equal(await page.answer(await page.ask('And you?')), 'Meanwhile.', 'another conversation runs beside it');
+    await row.locator('.session-open').click();
+    await page.page.getByText('Slowly').waitFor();
+    gate.resolve();
+    t.equal(await page.answer(await page.ended(0)), 'Slowly but surely.');
+    t.equal((await app.models.received(1)).body.messages.length, 2);
+    t.same(page.problems, []);
+  });
+
+  t.test('a turn that ends while another conversation is shown is there afterwards', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
+    await page.say('How do you work?');
+    await page.page.getByText('Slowly').waitFor();
+    await page.button('New chat').click();
+    gate.resolve();
+    const row = page.page.locator('.session', { hasText: 'How do you work?' });
+    await row.getByText('now').waitFor();
+    await row.locator('.session-open').click();
+    await page.page.getByText('Slowly but surely.').waitFor();
+    t.equal(await page.turns.count(), 1);
+    t.same(page.problems, []);
+  });
+
+  t.test('a draft survives a reload, and belongs to its conversation', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.message.fill('A long question that');
+    await page.page.reload();
+    await page.settled();
+    t.equal(await page.message.inputValue(), 'A long question that');
+    await page.ask('First');
+    await page.message.fill('Second');
+    await page.button('New chat').click();
+    t.equal(await page.message.inputValue(), '');
+    await page.page.getByTitle('First', { exact: true }).click();
+    await page.turns.first().waitFor();
+    t.equal(await page.message.inputValue(), 'Second');
+    t.same(page.problems, []);
+  });
+
+  t.test('another agent keeps the conversation, and the next message begins a new one', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.ask('First');
+    await page.agent.selectOption('bare');
+    t.equal(await page.turns.count(), 1);
+    await page.page.getByText('Your next message begins a new session with bare').waitFor();
+    await page.agent.selectOption('assistant');
+    t.equal(await page.page.getByText('Your next message begins').count(), 0);
+    await page.agent.selectOption('bare');
+    await page.say('Second');
+    await page.page.locator('.asked', { hasText: 'Second' }).waitFor();
+    await page.ended(0);
+    t.equal(await page.turns.count(), 1);
+    t.same(await page.sessionTitles(), ['Second', 'First']);
+    t.equal(app.asked.messages.length, 1, 'without the other conversation');
+    t.same(page.problems, []);
+  });
+}
