@@ -92,6 +92,7 @@ export type {
   NewConversation,
 } from './runtime/conversations.js';
 export type { BusyMode, Target } from './runtime/target.js';
+export type { TurnRecord } from './runtime/turn-record.js';
 export type { ApprovalPage, ApprovalStore, StoredApproval } from './store/approval-store.js';
 export { CONVERSATION_PREFIX, conversationId, isConversationId } from './store/conversation-id.js';
 export {

@@ -76,12 +76,13 @@ export class StarterStore implements SessionStore {
   }
 
   commit(id: SessionId, turn: TurnCommit): Promise<void> {
-    const { turnId, expected, messages, user, idempotency, state: changes = [], approvals = [] } = turn;
+    const { turnId, expected, messages, record, user, idempotency, state: changes = [], approvals = [] } = turn;
     return this.#change((state) => {
       const version = this.#version(state, id);
       if (version !== expected) throw new VersionConflict(expected, version);
       const session = state.sessions.get(keyOf(id)) ?? this.#add(state, id, {});
-      session.turns.push(structuredClone(messages));
+      const number = session.turns.push(structuredClone(messages));
+      if (record !== undefined) session.records[number] = record;
       session.user = user ?? session.user;
       session.title ??= sessionTitle(messages);
       session.updatedAt = this.#clock.now();
@@ -144,8 +145,8 @@ export class StarterStore implements SessionStore {
     id: SessionId,
     { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
   ): Promise<readonly StoredTurn[]> {
-    const stored = this.#state.sessions.get(keyOf(id))?.turns ?? [];
-    const turns = stored.map((messages, i) => ({ turn: i + 1, messages }));
+    const { turns: stored = [], records = {} } = this.#state.sessions.get(keyOf(id)) ?? {};
+    const turns: StoredTurn[] = stored.map((messages, i) => ({ turn: i + 1, messages, ...recordOf(records[i + 1]) }));
     if (order === 'desc') turns.reverse();
     const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
     let bytes = 0;
@@ -172,8 +173,9 @@ export class StarterStore implements SessionStore {
       if (!session) return;
       const { metadata, user, title, summary } = session;
       const copied = session.turns.slice(0, turns);
+      const records = recordsUpTo(turns, session.records);
       const isCovered = (summary?.messages ?? 0) <= copied.flat().length;
-      this.#add(state, copy, { metadata, user, title, turns: copied, summary: isCovered ? summary : undefined });
+      this.#add(state, copy, { metadata, user, title, turns: copied, records, summary: isCovered ? summary : undefined });
     });
   }
 
@@ -304,7 +306,7 @@ export class StarterStore implements SessionStore {
   #add(state: State, id: SessionId, more: Partial<Session>): Session {
     const now = this.#clock.now();
     const base = this.#deletedVersion(state, id);
-    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], summary: undefined };
+    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], records: {}, summary: undefined };
     const session = { id: { ...id }, base, createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
     state.sessions.set(keyOf(id), session);
     return session;
@@ -342,6 +344,14 @@ function changeValues({ values }: State, changes: readonly StateChange[]): void 
 /** The order of the bytes of UTF-8, which a database has, too. */
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+function recordsUpTo(turns: number, records: Record<number, string>): Record<number, string> {
+  return Object.fromEntries(Object.entries(records).filter(([turn]) => Number(turn) <= turns));
+}
+
+function recordOf(record: string | undefined): Pick<StoredTurn, 'record'> {
+  return record === undefined ? {} : { record };
 }
 
 function bytesOf(messages: readonly Message[]): number {

@@ -22,6 +22,8 @@ export interface Session {
   title: string | undefined;
   metadata: Metadata;
   turns: (readonly Message[])[];
+  /** By the numbers of the turns. */
+  records: Record<number, string>;
   summary: Summary | undefined;
 }
 

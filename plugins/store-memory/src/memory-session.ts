@@ -30,6 +30,11 @@ interface Extras {
   readonly summary?: FrozenCopy<Summary> | undefined;
 }
 
+/** A turn in memory. */
+interface MemoryTurn extends FrozenCopy<readonly Message[]> {
+  readonly record: string | undefined;
+}
+
 /** A request for approval in memory. */
 export interface MemoryApproval {
   readonly stored: StoredApproval;
@@ -42,6 +47,11 @@ export function approvalBytes(approval: Pick<StoredApproval, 'text'> | undefined
   return approval ? Buffer.byteLength(approval.text) : 0;
 }
 
+/** Size of the record of a turn. */
+export function recordSize(record: string | undefined): number {
+  return record === undefined ? 0 : Buffer.byteLength(record);
+}
+
 /** One session. Its messages and metadata are frozen, so they are returned without another copy. */
 export class MemorySession {
   readonly id: SessionId;
@@ -52,8 +62,9 @@ export class MemorySession {
   #title: string | undefined;
   #metadata: FrozenCopy<Metadata> = { value: Object.freeze({}), bytes: 0 };
   #summary: FrozenCopy<Summary> | undefined;
-  readonly #turns: FrozenCopy<readonly Message[]>[] = [];
+  readonly #turns: MemoryTurn[] = [];
   #messageBytes = 0;
+  #recordBytes = 0;
   /** Texts by their names. */
   readonly #documents = new Map<string, string>();
   #documentBytes = 0;
@@ -83,7 +94,8 @@ export class MemorySession {
 
   /** Its size if it had other metadata or another summary. */
   bytesWith({ metadata = this.#metadata, summary = this.#summary }: Extras): number {
-    return this.#messageBytes + this.#documentBytes + this.#approvalBytes + metadata.bytes + (summary?.bytes ?? 0);
+    const texts = this.#recordBytes + this.#documentBytes + this.#approvalBytes;
+    return this.#messageBytes + texts + metadata.bytes + (summary?.bytes ?? 0);
   }
 
   get info(): SessionInfo {
@@ -101,12 +113,13 @@ export class MemorySession {
   }
 
   /** Appends a turn. @param now milliseconds since the epoch. */
-  add(turn: FrozenCopy<readonly Message[]>, now: number, user?: string): void {
-    this.#turns.push(turn);
-    this.#messageBytes += turn.bytes;
+  add({ value, bytes }: FrozenCopy<readonly Message[]>, now: number, user?: string, record?: string): void {
+    this.#turns.push({ value, bytes, record });
+    this.#messageBytes += bytes;
+    this.#recordBytes += recordSize(record);
     this.#updatedAt = now;
     this.#user = user ?? this.#user;
-    this.#title ??= sessionTitle(turn.value);
+    this.#title ??= sessionTitle(value);
   }
 
   setMetadata(metadata: FrozenCopy<Metadata>, now: number): void {
@@ -173,7 +186,8 @@ export class MemorySession {
     for (let turn = first, bytes = 0; page.length < limit && bytes < maxBytes; turn += step) {
       const stored = this.#turns[turn - 1];
       if (!stored) break;
-      page.push({ turn, messages: stored.value.slice() });
+      const { value, record } = stored;
+      page.push({ turn, messages: value.slice(), ...(record !== undefined && { record }) });
       bytes += stored.bytes;
     }
     return page;
@@ -186,7 +200,7 @@ export class MemorySession {
   fork(id: SessionId, turns: number, origin: Origin): MemorySession {
     const copy = new MemorySession(id, origin);
     const copied = this.#turns.slice(0, turns);
-    for (const turn of copied) copy.add(turn, origin.createdAt, this.#user);
+    for (const turn of copied) copy.add(turn, origin.createdAt, this.#user, turn.record);
     copy.#user = this.#user;
     copy.#title = this.#title;
     copy.#metadata = this.#metadata;

@@ -27,7 +27,7 @@ import { ExpiringMap } from './expiring-map.js';
 import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
 import { MemoryBudget, type MemoryLimits } from './memory-budget.js';
 import { MemoryIdempotency, recordBytes } from './memory-idempotency.js';
-import { approvalBytes, type MemoryApproval, MemorySession, type Origin } from './memory-session.js';
+import { approvalBytes, type MemoryApproval, MemorySession, type Origin, recordSize } from './memory-session.js';
 import { MemoryState } from './memory-state.js';
 import { sessionPage } from './session-page.js';
 import { waitingApprovals } from './waiting-approvals.js';
@@ -119,15 +119,15 @@ export class MemoryStore implements SessionStore {
   }
 
   async commit(id: SessionId, turn: TurnCommit): Promise<void> {
-    const { turnId, expected, messages, user, idempotency, state = [], approvals = [] } = turn;
+    const { turnId, expected, messages, record, user, idempotency, state = [], approvals = [] } = turn;
     const session = this.#find(id) ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
     const copy = copyMessages(messages);
-    const added = approvals.reduce((sum, approval) => sum + approvalBytes(approval), copy.bytes);
+    const added = approvals.reduce((sum, approval) => sum + approvalBytes(approval), copy.bytes + recordSize(record));
     this.#budget.assertFits(session.bytes + added + recordBytes(idempotency), 'the session');
     this.state.assertFits(state);
     this.state.apply(state);
-    session.add(copy, this.#now(), user);
+    session.add(copy, this.#now(), user, record);
     for (const approval of approvals) this.#setApproval(session, approval);
     this.#touch(session);
     if (turnId !== undefined) this.#end(turnId);

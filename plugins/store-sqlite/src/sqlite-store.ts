@@ -33,6 +33,7 @@ import { encodeMetadata } from './json/metadata-json.js';
 import type { Fork } from './tables/fork-table.js';
 import { recordSize } from './tables/idempotency-table.js';
 import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';
+import { sizeOfTurn } from './tables/session-table.js';
 import type { SizeChange } from './tables/size-change.js';
 import { StoreTables } from './tables/store-tables.js';
 
@@ -167,17 +168,17 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async commit(id: SessionId, turn: TurnCommit): Promise<void> {
-    const { turnId, expected, messages, user, idempotency: record, state: changed = [], approvals = [] } = turn;
-    const bodies = encodeMessages(messages);
-    if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
+    const { turnId, expected, messages, record, user, idempotency: answer, state: changed = [], approvals = [] } = turn;
+    const stored = { bodies: encodeMessages(messages), record };
+    if (turnId === undefined) this.#assertFits(id, sizeOfTurn(stored));
     const { used, changes } = await this.#write('durable', (tables) => {
       const { sessions, turns, idempotency, state } = tables;
-      const added = sessions.commit(id, expected, bodies, user ?? null, () => sessionTitle(messages));
+      const added = sessions.commit(id, expected, stored, user ?? null, () => sessionTitle(messages));
       if (turnId !== undefined) turns.end(turnId);
       state.change(changed);
       const bytes = tables.approvals.put(id, approvals);
       if (bytes !== 0) sessions.resize(id, bytes);
-      return { used: { ...added, bytes: added.bytes + bytes }, changes: record ? idempotency.put(record) : [] };
+      return { used: { ...added, bytes: added.bytes + bytes }, changes: answer ? idempotency.put(answer) : [] };
     });
     this.#addUsage(id.project, used);
     this.#count(changes);

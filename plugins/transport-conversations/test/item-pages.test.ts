@@ -1,13 +1,14 @@
-import type { ConversationTurns, StoredTurn } from '@plugboard/kernel/contracts';
+import type { ConversationTurns } from '@plugboard/kernel/contracts';
 import { Page } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
 import { itemId, parseItemId } from '../src/items/item-id.js';
 import { findItem, type ItemRange, type ReadTurns, readItems } from '../src/items/item-pages.js';
+import type { ConversationTurn } from '../src/items/turn-to-items.js';
 import { DIGEST, ID, VIEW } from './support/conversation.js';
 
 /** Turns of a message and an answer each; every third has a call besides. */
-function turnsOf(count: number): StoredTurn[] {
+function turnsOf(count: number): ConversationTurn[] {
   return Array.from({ length: count }, (_, index) => ({
     turn: index + 1,
     messages: [
@@ -28,7 +29,7 @@ function turnsOf(count: number): StoredTurn[] {
 }
 
 /** Reads them as a store does, and counts what was read. */
-function reader(turns: readonly StoredTurn[], view: Partial<ConversationTurns> = {}): ReadTurns & { count: number } {
+function reader(turns: readonly ConversationTurn[], view: Partial<ConversationTurns> = {}): ReadTurns & { count: number } {
   const read = Object.assign(
     async ({ limit, order, after = order === 'asc' ? 0 : Number.POSITIVE_INFINITY }: Parameters<ReadTurns>[0]) => {
       const inOrder =
@@ -96,7 +97,7 @@ t.test('a page reads only the turns it needs of a long conversation', async (t) 
 });
 
 t.test('S-38 a page ends before the item that exceeds its bytes, and has at least one item', async (t) => {
-  const large = (turn: number): StoredTurn => ({ turn, messages: [{ role: 'user', content: 'x'.repeat(1_000) }] });
+  const large = (turn: number): ConversationTurn => ({ turn, messages: [{ role: 'user', content: 'x'.repeat(1_000) }] });
   const read = reader([1, 2, 3, 4, 5].map(large));
   const [first, second] = [`msg_${DIGEST}_1_0`, `msg_${DIGEST}_2_0`];
   t.match(await pageOf(read, { limit: 10, order: 'asc' }, 1), { data: [{ id: first }], has_more: true });
@@ -105,7 +106,7 @@ t.test('S-38 a page ends before the item that exceeds its bytes, and has at leas
 });
 
 t.test('paging continues past turns without visible items', async (t) => {
-  const silent: StoredTurn[] = Array.from({ length: 50 }, (_, index) => ({ turn: index + 1, messages: [] }));
+  const silent: ConversationTurn[] = Array.from({ length: 50 }, (_, index) => ({ turn: index + 1, messages: [] }));
   t.strictSame(await pageOf(reader(silent), { limit: 10, order: 'asc' }), {
     object: 'list',
     data: [],
@@ -119,6 +120,22 @@ t.test('a page continues after a call whose tool was removed from the configurat
   const read = reader(turnsOf(3), { toolOf: () => undefined });
   const after = `mcp_${DIGEST}_3_1_0`;
   t.strictSame(await idsOf(read, { limit: 10, order: 'asc', after }), [`fco_${DIGEST}_3_2`, `msg_${DIGEST}_3_3`]);
+});
+
+t.test('a page continues after a request for approval, whose id says nothing about its place', async (t) => {
+  const turns = turnsOf(60);
+  const calls = [{ id: 'a', name: 'files__read', step: 1, start: 0, tool: { entry: 'files', name: 'read' } }] as const;
+  const record = { queued: 0, duration: 1, reason: 'stop', steps: [] } as const;
+  turns[2] = {
+    ...(turns[2] as ConversationTurn),
+    record: { ...record, calls: [{ ...calls[0], state: 'waiting', approval: 'mcpr_a' }] },
+  };
+  const read = reader(turns);
+  const all = (await idsOf(read, { limit: 1000, order: 'asc' })) ?? [];
+  const place = all.indexOf('mcpr_a');
+  t.strictSame(await idsOf(read, { limit: 2, order: 'asc', after: 'mcpr_a' }), all.slice(place + 1, place + 3));
+  t.match(await findItem(ID, read, 'mcpr_a'), { item: { id: 'mcpr_a', type: 'mcp_approval_request' }, turn: 3 });
+  t.equal(await findItem(ID, read, 'mcpr_b'), undefined);
 });
 
 t.test('an unknown item is not found', async (t) => {

@@ -24,6 +24,7 @@ const ROUTES: Readonly<Record<string, readonly [access: readonly string[], body:
   'GET /v1/conversations/:id/items': [read, 'none', false],
   'POST /v1/conversations/:id/items': [write, 'json', true],
   'GET /v1/conversations/:id/items/:item': [read, 'none', false],
+  'GET /v1/conversations/:id/turns': [read, 'none', false],
 };
 
 /** The plugin over a runtime that knows nothing but these. */

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import type { ToolCallPart } from '@plugboard/kernel/contracts';
+import type { ToolCallPart, TurnRecord } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { itemsOf } from '../src/items/turn-to-items.js';
 import { DIGEST, VIEW } from './support/conversation.js';
@@ -118,6 +118,7 @@ t.test('a server tool call is one item with its result', async (t) => {
       output: `result of ${id}`,
       error: null,
       status: 'completed',
+      approval_request_id: null,
     })),
   );
 });
@@ -144,6 +145,7 @@ t.test('a client tool call and its output are two items, possibly of two turns',
       output: 'result of a',
       error: null,
       status: 'completed',
+      approval_request_id: null,
     },
     {
       id: `fc_${DIGEST}_3_0_1`,
@@ -225,4 +227,130 @@ t.test('hidden calls stay hidden when the tool is removed from the configuration
   t.match(shown, { type: 'mcp_call', server_label: '', name: 'files__read', arguments: '', output: null });
   t.equal(others.length, 1);
   t.strictSame(types(IMAGES, gone), ['function_call', 'function_call_output', 'message', 'message']);
+});
+
+const TOOL = { entry: 'files', name: 'read' };
+const record = (more: Partial<TurnRecord>): TurnRecord => ({
+  startedAt: 0,
+  queued: 0,
+  duration: 1,
+  reason: 'stop',
+  steps: [],
+  calls: [],
+  ...more,
+});
+const callRecord = (id: string, state: TurnRecord['calls'][number]['state'], more: object = {}) => ({
+  id,
+  name: 'files__read',
+  tool: TOOL,
+  step: 1,
+  start: 0,
+  state,
+  ...more,
+});
+
+t.test('a call that failed is failed, with its error as in the response', async (t) => {
+  const messages = [calling(call('a', 'files__read')), result('a', 'no such file')];
+  const recorded = record({ calls: [callRecord('a', 'failed', { duration: 3 })] });
+  const failed = { type: 'mcp_call', status: 'failed', output: null, arguments: '{"of":"a"}' };
+  t.match(itemsOf({ turn: 3, messages, record: recorded }, VIEW), [
+    { ...failed, error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: 'no such file' }] } },
+  ]);
+  t.match(itemsOf({ turn: 3, messages, record: recorded }, { ...VIEW, toolVisibility: 'names' }), [
+    { ...failed, arguments: '', error: { content: [{ text: 'The tool call failed.' }] } },
+  ]);
+  t.strictSame(itemsOf({ turn: 3, messages, record: recorded }, { ...VIEW, toolVisibility: 'none' }), []);
+});
+
+t.test('a call keeps its tool when the tool is gone', async (t) => {
+  const messages = [calling(call('a', 'files__read')), result('a')];
+  const recorded = record({ calls: [callRecord('a', 'completed')] });
+  t.match(itemsOf({ turn: 3, messages, record: recorded }, { ...VIEW, toolOf: () => undefined }), [
+    { type: 'mcp_call', server_label: 'files', name: 'read', output: 'result of a' },
+  ]);
+});
+
+t.test('reasoning is shown before the message of its step, if everything may be shown', async (t) => {
+  const messages: Message[] = [
+    { role: 'user', content: 'Read' },
+    { role: 'assistant', content: 'of the caller' },
+    calling(call('a', 'files__read')),
+    result('a'),
+    { role: 'assistant', content: 'Done.' },
+  ];
+  const step = { connection: 'fast', start: 0, duration: 1 };
+  const recorded = record({
+    steps: [
+      { ...step, reasoning: 'I must read.' },
+      { ...step, reasoning: 'I have read.' },
+    ],
+  });
+  const shown = itemsOf({ turn: 3, messages, record: recorded }, VIEW);
+  t.strictSame(
+    shown.map(({ type }) => type),
+    ['message', 'message', 'reasoning', 'mcp_call', 'reasoning', 'message'],
+  );
+  t.strictSame(shown[2], {
+    id: `rs_${DIGEST}_3_2`,
+    type: 'reasoning',
+    status: 'completed',
+    summary: [{ type: 'summary_text', text: 'I must read.' }],
+  });
+  for (const toolVisibility of ['names', 'none'] as const)
+    t.notMatch(JSON.stringify(itemsOf({ turn: 3, messages, record: recorded }, { ...VIEW, toolVisibility })), /reasoning|must/);
+});
+
+t.test('AP-2 a call that waits for approval is a request, also where its tools are hidden', async (t) => {
+  const messages = [calling(call('a', 'files__read'), call('b', 'files__read')), result('b')];
+  const calls = [callRecord('a', 'waiting', { approval: 'mcpr_a' }), callRecord('b', 'completed')];
+  const shown = (toolVisibility: (typeof VIEW)['toolVisibility']) =>
+    itemsOf({ turn: 3, messages, record: record({ calls }) }, { ...VIEW, toolVisibility })[0];
+  const request = { id: 'mcpr_a', type: 'mcp_approval_request', server_label: 'files', name: 'read', arguments: '{"of":"a"}' };
+  t.strictSame(shown('full'), request);
+  t.strictSame(shown('names'), { ...request, arguments: '' });
+  t.strictSame(shown('none'), { ...request, server_label: '', name: '', arguments: '' });
+});
+
+t.test('AP-2 decisions are items, and an approved call follows its decision with its result', async (t) => {
+  const messages: Message[] = [
+    result('a', 'contents'),
+    result('b', 'A person denied the call. It did not run. The reason: no'),
+    result('c', 'The call was denied and did not run: nobody approved it in time.'),
+    { role: 'assistant', content: 'Done.' },
+  ];
+  const approved = callRecord('a', 'completed', { approval: 'mcpr_a', arguments: '{"path":"a"}', step: 0 });
+  const decisions = [
+    { approval: 'mcpr_a', call: 'a', approve: true, by: 'person' },
+    { approval: 'mcpr_b', call: 'b', approve: false, reason: 'no', by: 'person' },
+    { approval: 'mcpr_c', call: 'c', approve: false, by: 'expired' },
+  ] as const;
+  const turn = { turn: 4, messages, record: record({ calls: [approved], decisions }) };
+  const decided = (index: number, request: string, approve: boolean, reason: string | null) => ({
+    id: `mcpar_${DIGEST}_4_${index}`,
+    type: 'mcp_approval_response',
+    approval_request_id: request,
+    approve,
+    reason,
+  });
+  t.strictSame(itemsOf(turn, VIEW).slice(0, 4), [
+    decided(0, 'mcpr_a', true, null),
+    {
+      id: `mcp_${DIGEST}_4_0`,
+      type: 'mcp_call',
+      server_label: 'files',
+      name: 'read',
+      arguments: '{"path":"a"}',
+      output: 'contents',
+      error: null,
+      status: 'completed',
+      approval_request_id: 'mcpr_a',
+    },
+    decided(1, 'mcpr_b', false, 'no'),
+    decided(2, 'mcpr_c', false, 'The call was denied and did not run: nobody approved it in time.'),
+  ]);
+  t.notMatch(JSON.stringify(itemsOf(turn, { ...VIEW, toolVisibility: 'names' })), /contents|path/);
+  t.strictSame(
+    itemsOf(turn, { ...VIEW, toolVisibility: 'none' }).map(({ type }) => type),
+    ['mcp_approval_response', 'mcp_approval_response', 'mcp_approval_response', 'message'],
+  );
 });

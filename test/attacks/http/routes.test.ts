@@ -24,6 +24,7 @@ const ROUTES: Readonly<Record<string, 'public' | 'page' | readonly string[]>> = 
   'GET /v1/conversations/:id/items': ['sessions:read'],
   'POST /v1/conversations/:id/items': ['sessions:write'],
   'GET /v1/conversations/:id/items/:item': ['sessions:read'],
+  'GET /v1/conversations/:id/turns': ['sessions:read'],
   'GET /v1/approvals': [],
   'POST /v1/approvals/:id': [],
   'POST /v1/messages': ['chat'],

@@ -159,6 +159,6 @@ t.test('C-005 single items cannot be deleted', async (t) => {
   t.equal(await allow('PUT', `/${id}`), 'GET, HEAD, POST, DELETE, OPTIONS');
   t.equal(await allow('GET', `/${id}/fork`), 'POST, OPTIONS');
   t.equal(await allow('GET', `/${id}/cancel`), 'POST, OPTIONS');
-  t.equal((await caller.get(`/${id}/turns`)).status, 404);
+  t.equal((await caller.get(`/${id}/messages`)).status, 404);
   t.equal((await caller.send('HEAD', `/${id}`)).status, 200);
 });

@@ -2,6 +2,7 @@ import type { Principal } from '../callers/principal.js';
 import type { Message } from '../messages/message.js';
 import type { Metadata, SessionInfo, SessionPage, StoredTurn, TurnPage } from '../store/conversation-store.js';
 import type { Target } from './target.js';
+import type { TurnRecord } from './turn-record.js';
 
 /**
  * Session operations other than turns. Each method reaches only sessions of the principal's project
@@ -75,7 +76,10 @@ export interface Conversation extends SessionInfo {
 
 /** A page of a session's turns, and what is needed to show their tool calls. @experimental */
 export interface ConversationTurns {
-  readonly turns: readonly StoredTurn[];
+  readonly turns: readonly (Omit<StoredTurn, 'record'> & {
+    /** What happened in the turn. Absent for messages that no turn brought, and for old turns. */
+    readonly record?: TurnRecord | undefined;
+  })[];
   /** How much of the agent's tool calls callers may see. */
   readonly toolVisibility: Target['toolVisibility'];
   /**

@@ -80,7 +80,7 @@ export interface ConversationStore {
   list(project: string, page: SessionPage): Promise<readonly SessionInfo[]>;
   /** Replaces the metadata. Does nothing if there is no such session. */
   setMetadata(id: SessionId, metadata: Metadata): Promise<void>;
-  /** Returns the messages turn by turn. */
+  /** Returns the messages turn by turn, each with its record. */
   turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]>;
   /**
    * Stores a summary of the oldest messages and replaces an earlier one. Does nothing if the
@@ -89,8 +89,8 @@ export interface ConversationStore {
   putSummary(id: SessionId, version: number, summary: Summary): Promise<void>;
   /**
    * Copies a session to another key of the same project and agent: its metadata, its user and its
-   * title, its first `turns` turns (or all, if it has fewer), numbered from 1. The summary is
-   * copied if every message it covers is. Does nothing if there is no such session.
+   * title, its first `turns` turns (or all, if it has fewer), numbered from 1, with their records.
+   * The summary is copied if every message it covers is. Does nothing if there is no such session.
    * @throws SessionExists if the new key is taken.
    */
   fork(id: SessionId, key: string, turns: number): Promise<void>;
@@ -186,6 +186,8 @@ export interface StoredTurn {
   /** Counted from 1, without gaps. */
   readonly turn: number;
   readonly messages: readonly Message[];
+  /** The record of its commit. Absent if that had none. */
+  readonly record?: string | undefined;
 }
 
 /** A turn that begins, for the store. @public */
@@ -204,6 +206,11 @@ export interface TurnCommit {
   readonly expected: number;
   /** The caller's messages and everything that followed them. */
   readonly messages: readonly Message[];
+  /**
+   * What happened in the turn, in the runtime's own form. Stored together with the messages, or not
+   * at all, and kept as long as they are. It counts in the quotas of the project.
+   */
+  readonly record?: string | undefined;
   /** The end user, if the caller named one. */
   readonly user?: string | undefined;
   /**

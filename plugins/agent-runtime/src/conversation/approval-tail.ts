@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
-import { type ApprovalDecision, type SessionId, type ToolMessage, textOf } from '@plugboard/kernel/contracts';
-import { type Approval, isOwn, NOTHING_SPENT, type Spent } from '../approvals/approval.js';
+import { type ApprovalDecision, type SessionId, type ToolMessage, type TurnRecord, textOf } from '@plugboard/kernel/contracts';
+import { type Approval, approvalIdOf, isOwn, NOTHING_SPENT, type Spent } from '../approvals/approval.js';
 import { approvalDecided, approvalNotFound, approvalPending } from '../approvals/approval-errors.js';
 import type { ApprovalRecords, OpenApprovals } from '../approvals/approval-records.js';
 import { decisionsIn, looksLikeDecisions } from '../approvals/decision-lines.js';
@@ -90,6 +90,7 @@ export class ApprovalTail {
         ...denied.map(({ call, decision }) => deniedMessage(call.id, denialOf(decision))),
         ...this.#open.copied.map((id) => deniedMessage(id, DENIED_IN_COPY)),
       ],
+      copied: this.#open.copied,
       params: overtakes ? undefined : settled[0]?.params,
       spent: overtakes ? NOTHING_SPENT : (settled[0]?.spent ?? NOTHING_SPENT),
     };
@@ -102,11 +103,26 @@ export interface SettledTail {
   readonly waiting: readonly Approval[];
   readonly approved: readonly Approval[];
   readonly denied: readonly Approval[];
+  /** Ids of calls that were copied from another session, and do not run. */
+  readonly copied: readonly string[];
   /** Results of the calls that do not run. */
   readonly closing: readonly ToolMessage[];
   /** Parameters and used limits of the turn that asked, if this one goes on with it. */
   readonly params: Readonly<Record<string, unknown>> | undefined;
   readonly spent: Spent;
+}
+
+/** The decisions that take effect, for the record of the turn: none while calls wait. */
+export function decisionsOf({ waiting, approved, denied, copied }: SettledTail): NonNullable<TurnRecord['decisions']> {
+  if (waiting.length > 0) return [];
+  const decided = [...approved, ...denied].map(({ id, call, decision }) => ({
+    approval: id,
+    call: call.id,
+    approve: decision?.approve === true,
+    reason: decision?.reason,
+    by: decision?.by ?? 'overtaken',
+  }));
+  return [...decided, ...copied.map((call) => ({ approval: approvalIdOf(call), call, approve: false, by: 'copied' as const }))];
 }
 
 /** @throws TurnError if calls wait for another caller, who alone may go on. */

@@ -7,12 +7,13 @@ import { type HistoryBudget, historyView } from '../history/history-view.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { ApprovalTail, type SettledTail } from './approval-tail.js';
+import { ApprovalTail, decisionsOf, type SettledTail } from './approval-tail.js';
 import { withResults, withTail } from './approved-results.js';
 import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
 import { assertNotFull } from './session-limits.js';
 import { type SummaryResult, summarize } from './summarize.js';
+import { TurnRecorder } from './turn-recorder.js';
 
 /** What a turn loaded from its session. */
 interface SessionTurn {
@@ -33,11 +34,14 @@ export class SessionConversation implements TurnConversation {
   readonly isStored = true;
   readonly #context: TurnContext;
   readonly #history: SessionHistory;
+  readonly #recorder: TurnRecorder;
   #turn: SessionTurn | undefined;
 
   constructor(context: TurnContext, history: SessionHistory) {
+    const { task, agent, deps } = context;
     this.#context = context;
     this.#history = history;
+    this.#recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock: deps.clock }, agent.toolVisibility === 'full');
   }
 
   async load(): Promise<Turn> {
@@ -75,11 +79,12 @@ export class SessionConversation implements TurnConversation {
     await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
     const summarizing = this.#summarizeIfDue();
     const { approvals } = this.#loaded;
-    if (!summarizing) return { turn, usage: undefined, approvals };
+    const recorder = this.#recorder;
+    if (!summarizing) return { turn, usage: undefined, approvals, recorder };
     const summarized = await summarizing;
     this.#turn = { ...this.#loaded, stored: summarized.stored };
     const view = historyView(summarized.stored, added, agent.history.policy, budget);
-    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, approvals };
+    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, approvals, recorder };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
@@ -96,6 +101,7 @@ export class SessionConversation implements TurnConversation {
     const turn = {
       turnId,
       messages,
+      record: this.#recorder.text(decisionsOf(tail)),
       user: request.session?.user,
       idempotency: task.idempotent?.answerRecord(),
       state: request.commitState?.(answer),

@@ -46,6 +46,8 @@ export class TurnTask {
   /** The number of the turn in its session, for its `started` event. Set when it begins. */
   number: number | undefined;
   readonly request: TurnRequest;
+  /** When the request arrived, on the monotonic clock. */
+  readonly arrivedAt: number;
   /** The memory of the turn: what it is about to hold is reserved in it. */
   readonly account: Account;
   readonly fingerprint: string | undefined;
@@ -72,6 +74,7 @@ export class TurnTask {
     this.fingerprint = fingerprint;
     this.idempotent = idempotent;
     this.#clock = clock;
+    this.arrivedAt = clock.monotonic();
     // Only a retry of the same request joins a turn that runs.
     this.#broadcast = new Broadcast(fingerprint !== undefined, {
       onReaderLeft: () => this.#onReaderLeft(),

@@ -2,6 +2,7 @@ import type { Logger, Message, SessionStore } from '@plugboard/kernel';
 import type { AssistantMessage, InterruptedTurn } from '@plugboard/kernel/contracts';
 import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import { approvalIdOf } from '../approvals/approval.js';
+import { interruptedRecord } from '../conversation/turn-recorder.js';
 import type { RestartPolicy } from '../directory/agent.js';
 import { newMessages } from '../history/session-input.js';
 
@@ -39,7 +40,7 @@ async function keepInput(store: SessionStore, { id, turnId, input }: Interrupted
   const approvals = openToolCalls(messages).map((callId) => store.approvals.get(id.project, approvalIdOf(callId)));
   const waits = (await Promise.all(approvals)).some((approval) => approval !== undefined);
   const added = waits ? undefined : appendable(messages, input);
-  if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE] });
+  if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE], record: interruptedRecord() });
   else
     log.warn(
       { turn_id: turnId },

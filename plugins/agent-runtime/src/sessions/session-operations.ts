@@ -26,6 +26,7 @@ import { approvalPending } from '../approvals/approval-errors.js';
 import { ApprovalRecords } from '../approvals/approval-records.js';
 import type { SessionHistory } from '../conversation/session-history.js';
 import { assertNotFull } from '../conversation/session-limits.js';
+import { parseRecord } from '../conversation/turn-recorder.js';
 import { assertMessages } from '../history/message-shape.js';
 import { messagesToAppend } from '../history/session-input.js';
 import { TurnMemory } from '../limits/turn-memory.js';
@@ -288,7 +289,7 @@ export class SessionOperations implements Conversations {
     const agent = directory.named(name);
     const toolbox = agent && (await toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
     return {
-      turns,
+      turns: turns.map(({ record, ...turn }) => ({ ...turn, record: parseRecord(record) })),
       toolVisibility: agent?.toolVisibility ?? 'none',
       toolOf: (nameAtModel) => {
         const known = toolbox?.tools.get(nameAtModel);

@@ -24,7 +24,7 @@ export interface Answer {
  *
  * @throws TurnError, or another error, which is a defect.
  */
-export async function answer(context: TurnContext, { turn, usage, approvals }: BegunTurn): Promise<Answer> {
+export async function answer(context: TurnContext, { turn, usage, approvals, recorder }: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
   const transcript = new Transcript();
   let answered: Answer | undefined;
@@ -33,12 +33,15 @@ export async function answer(context: TurnContext, { turn, usage, approvals }: B
     // them.
     const total = usage && end.type === 'finished' ? { ...end, usage: addUsage(usage, end.usage) } : end;
     task.idempotent?.add(batch.slice(0, -1));
-    answered = { last: [...batch.slice(0, -1), total], end: total, transcript };
+    const last = [...batch.slice(0, -1), total];
+    recorder?.add(last);
+    answered = { last, end: total, transcript };
   };
   const write = (batch: Batch) => {
     const end = endOf(batch);
     if (end) return finish(batch, end);
     task.idempotent?.add(batch);
+    recorder?.add(batch);
     return task.write(batch);
   };
 

@@ -168,6 +168,11 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX approval_waiting ON approval (project, id) WHERE waits = 1;
   `,
   addTitles,
+  `
+  -- A row of messages at place -1 is the record of its turn: what happened in it. It is copied and deleted
+  -- with the messages. Earlier versions would take it for a message, so this step prevents them from
+  -- opening the file.
+  `,
 ];
 
 /**

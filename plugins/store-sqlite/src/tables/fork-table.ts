@@ -132,7 +132,7 @@ const SQL = {
   copy: `INSERT INTO message (session, turn, place, body)
     SELECT ?, turn + ?, place, body FROM message WHERE session = ? AND (turn, place) > (?, ?) AND (turn, place) <= (?, ?)`,
   copySummary: `INSERT INTO summary (session, messages, text)
-    SELECT ?, messages, text FROM summary WHERE session = ? AND messages <= (SELECT count(*) FROM message WHERE session = ?)`,
+    SELECT ?, messages, text FROM summary WHERE session = ? AND messages <= (SELECT count(*) FROM message WHERE session = ? AND place >= 0)`,
   deleteLeftover: 'DELETE FROM leftover WHERE session = ?',
   cancel: 'UPDATE leftover SET opening = NULL WHERE session = ?',
 } as const;

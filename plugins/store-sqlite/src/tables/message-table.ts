@@ -4,9 +4,12 @@ import { badRow } from '../errors/store-error.js';
 import { decodeMessage } from '../json/message-json.js';
 import { prepareAll, type Statements } from './statements.js';
 
+/** The place of the record of a turn. Its messages have places from 0. */
+const RECORD = -1;
+
 /**
- * The table of messages. A message belongs to a session row and to the version that its turn led
- * to.
+ * The table of messages and of the records of turns. Each belongs to a session row and to the
+ * version that its turn led to.
  */
 export class MessageTable {
   readonly #path: string;
@@ -18,7 +21,8 @@ export class MessageTable {
   }
 
   /** @param bodies the messages of one turn, each as JSON. */
-  add(session: number, version: number, bodies: readonly string[]): void {
+  add(session: number, version: number, bodies: readonly string[], record?: string): void {
+    if (record !== undefined) this.#sql.add.run(session, version, RECORD, record);
     for (const [place, body] of bodies.entries()) this.#sql.add.run(session, version, place, body);
   }
 
@@ -26,9 +30,14 @@ export class MessageTable {
     return this.#decodeAll(session, this.#sql.load.all(session));
   }
 
-  /** Returns the messages that led to a version, and their size as JSON. */
-  turn(session: number, version: number): { readonly messages: readonly Message[]; readonly bytes: number } {
-    return this.#decodeAll(session, this.#sql.loadTurn.all(session, version));
+  /** Returns the messages that led to a version, their size as JSON, and the record. */
+  turn(
+    session: number,
+    version: number,
+  ): { readonly messages: readonly Message[]; readonly bytes: number; readonly record: string | undefined } {
+    const rows = this.#sql.loadTurn.all(session, version);
+    const record = rows[0]?.place === RECORD ? String(rows[0].body) : undefined;
+    return { ...this.#decodeAll(session, record === undefined ? rows : rows.slice(1)), record };
   }
 
   #decodeAll(session: number, rows: readonly Record<string, SQLOutputValue>[]) {
@@ -47,6 +56,6 @@ export class MessageTable {
 
 const SQL = {
   add: 'INSERT INTO message (session, turn, place, body) VALUES (?, ?, ?, ?)',
-  load: 'SELECT turn, place, body FROM message WHERE session = ? ORDER BY turn, place',
+  load: 'SELECT turn, place, body FROM message WHERE session = ? AND place >= 0 ORDER BY turn, place',
   loadTurn: 'SELECT turn, place, body FROM message WHERE session = ? AND turn = ? ORDER BY place',
 } as const;

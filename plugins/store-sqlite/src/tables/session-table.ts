@@ -24,8 +24,19 @@ interface NewRow {
   readonly metadata: string;
   readonly user: string | null;
   readonly title: string | null;
-  /** Size of the messages and the metadata. */
+  /** Size of the messages, their records and the metadata. */
   readonly bytes: number;
+}
+
+/** A turn to store. */
+export interface NewTurn {
+  /** The messages, each as JSON. */
+  readonly bodies: readonly string[];
+  readonly record: string | undefined;
+}
+
+export function sizeOfTurn({ bodies, record = '' }: NewTurn): number {
+  return sizeOf(bodies) + Buffer.byteLength(record);
 }
 
 /**
@@ -82,8 +93,8 @@ export class SessionTable {
     const first = order === 'asc' ? (after ?? 0) + 1 : Math.min((after ?? count + 1) - 1, count);
     const page: StoredTurn[] = [];
     for (let turn = first, size = 0; turn >= 1 && turn <= count && page.length < limit && size < maxBytes; turn += step) {
-      const { messages, bytes } = this.#messages.turn(session.id, session.base + turn);
-      page.push({ turn, messages });
+      const { messages, bytes, record } = this.#messages.turn(session.id, session.base + turn);
+      page.push({ turn, messages, ...(record !== undefined && { record }) });
       size += bytes;
     }
     return page;
@@ -103,22 +114,22 @@ export class SessionTable {
   }
 
   /**
-   * @param bodies the messages, each as JSON. @param titleOf returns the title by these messages.
+   * @param titleOf returns the title by the messages.
    * @returns by how much the session grew. @throws VersionConflict
    */
   commit(
     id: SessionId,
     expected: number,
-    bodies: readonly string[],
+    { bodies, record }: NewTurn,
     user: string | null,
     titleOf: () => string | undefined,
   ): Usage {
-    const bytes = sizeOf(bodies);
+    const bytes = sizeOfTurn({ bodies, record });
     const session = this.#increment(id, expected, bytes, user, titleOf);
     const isNew = session === undefined;
     const row = session ?? this.#insertFirst(id, expected, bytes, user, titleOf() ?? null);
     if (row === undefined) throw new VersionConflict(expected, this.version(id));
-    this.#messages.add(row, expected + 1, bodies);
+    this.#messages.add(row, expected + 1, bodies, record);
     return isNew ? { sessions: 1, bytes: bytes + NO_METADATA.length } : { sessions: 0, bytes };
   }
 

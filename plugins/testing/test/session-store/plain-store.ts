@@ -45,6 +45,8 @@ interface PlainSession {
   title: string | undefined;
   metadata: Metadata;
   turns: (readonly Message[])[];
+  /** By the numbers of the turns. */
+  records: Map<number, string>;
   summary: Summary | undefined;
 }
 
@@ -132,14 +134,15 @@ export class PlainStore implements SessionStore {
 
   async commit(
     id: SessionId,
-    { turnId, expected, messages, user, idempotency, state = [], approvals }: TurnCommit,
+    { turnId, expected, messages, record, user, idempotency, state = [], approvals }: TurnCommit,
   ): Promise<void> {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
     const copies = structuredClone({ messages, idempotency, approvals }); // before anything changes
     this.kept.state.apply(state);
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
-    session.turns.push(copies.messages);
+    const number = session.turns.push(copies.messages);
+    if (record !== undefined) session.records.set(number, record);
     session.user = user ?? session.user;
     session.title ??= sessionTitle(copies.messages);
     session.updatedAt = this.clock.now();
@@ -150,7 +153,7 @@ export class PlainStore implements SessionStore {
 
   add(id: SessionId, more: Partial<PlainSession>): PlainSession {
     const now = this.clock.now();
-    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], summary: undefined };
+    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], records: new Map(), summary: undefined };
     const session = { id: { ...id }, base: this.buried(id), createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
     this.sessions.set(this.keyOf(id), session);
     return session;
@@ -255,7 +258,11 @@ export class PlainStore implements SessionStore {
     id: SessionId,
     { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
   ): Promise<readonly StoredTurn[]> {
-    const turns = (this.sessions.get(this.keyOf(id))?.turns ?? []).map((messages, i) => ({ turn: i + 1, messages }));
+    const session = this.sessions.get(this.keyOf(id));
+    const turns: StoredTurn[] = (session?.turns ?? []).map((messages, i) => {
+      const record = session?.records.get(i + 1);
+      return { turn: i + 1, messages, ...(record !== undefined && { record }) };
+    });
     if (order === 'desc') turns.reverse();
     const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
     const sizes = later.map(({ messages }) => messages.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), 0));
@@ -274,9 +281,10 @@ export class PlainStore implements SessionStore {
     const session = this.sessions.get(this.keyOf(id));
     if (!session) return;
     const { metadata, user, title, summary } = session;
+    const records = new Map([...session.records].filter(([turn]) => turn <= turns));
     const copied = session.turns.slice(0, turns);
     const covers = (summary?.messages ?? 0) <= copied.flat().length;
-    this.add(copy, { metadata, user, title, turns: copied, summary: covers ? summary : undefined });
+    this.add(copy, { metadata, user, title, turns: copied, records, summary: covers ? summary : undefined });
   }
 
   async putDocument(id: SessionId, name: string, text: string): Promise<void> {

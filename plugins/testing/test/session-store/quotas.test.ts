@@ -20,7 +20,7 @@ class LimitedStore extends PlainStore {
   }
 
   override async commit(id: SessionId, turn: TurnCommit) {
-    if (turn.turnId === undefined) this.assertFits(id, sizeOf(turn.messages));
+    if (turn.turnId === undefined) this.assertFits(id, sizeOf(turn.messages) + (turn.record ?? '').length);
     await super.commit(id, turn);
   }
 
@@ -29,9 +29,13 @@ class LimitedStore extends PlainStore {
     await super.fork(id, key, turns);
   }
 
+  recordBytes(records: ReadonlyMap<number, string>): number {
+    return [...records.values()].reduce((sum, record) => sum + record.length, 0);
+  }
+
   assertFits(id: SessionId, bytes: number): void {
     const own = [...this.sessions.values()].filter((session) => session.id.project === id.project);
-    const used = own.reduce((sum, session) => sum + this.loaded(session.id).bytes, 0);
+    const used = own.reduce((sum, session) => sum + this.loaded(session.id).bytes + this.recordBytes(session.records), 0);
     if (used + bytes > this.quotas.maxBytes) throw new ProjectQuotaExceeded('maxBytes', this.quotas.maxBytes);
     if (own.length >= this.quotas.maxSessions && !this.sessions.has(this.keyOf(id)))
       throw new ProjectQuotaExceeded('maxSessions', this.quotas.maxSessions);
@@ -54,15 +58,16 @@ async function brokenQuotas(Store: typeof LimitedStore): Promise<readonly string
 t.test('finds stores that do not keep their quotas', async (t) => {
   t.same(await brokenQuotas(LimitedStore), []);
 
-  const [sessions, bytes, begun] = [
+  const [sessions, bytes, records, begun] = [
     'S-39 limits the number of sessions of a project',
     'S-39 limits the bytes of a project',
+    'S-39 counts the records of turns',
     'S-39 commits a turn that began before its project reached a limit',
   ];
   class Unlimited extends LimitedStore {
     override assertFits() {}
   }
-  t.same(await brokenQuotas(Unlimited), [sessions, bytes]);
+  t.same(await brokenQuotas(Unlimited), [sessions, bytes, records]);
 
   class ForgetsForks extends LimitedStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -88,7 +93,7 @@ t.test('finds stores that do not keep their quotas', async (t) => {
       }
     }
   }
-  t.same(await brokenQuotas(Mute), [sessions, bytes]);
+  t.same(await brokenQuotas(Mute), [sessions, bytes, records]);
 });
 
 t.test('finds a store that has side effects when it is registered', async (t) => {

@@ -15,6 +15,7 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
     'refuses a commit to a later version of an unknown session',
     'accepts exactly one of several concurrent commits',
     'creates a session with messages, which become turn 1',
+    'keeps the record of a turn beside its messages',
     'refuses commits that loaded the session before its deletion',
     'starts a new session over a deleted one without a turn',
     'leaves no message behind when a session is deleted during a commit',
@@ -43,6 +44,28 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
     }
   }
   t.ok((await failingCases(OnlyLast)).includes('appends turns and counts them'));
+});
+
+t.test('finds lost and misplaced records', async (t) => {
+  class Forgets extends PlainStore {
+    override async commit(id: SessionId, { record: _, ...turn }: TurnCommit) {
+      await super.commit(id, turn);
+    }
+  }
+  t.same(await failingCases(Forgets), [
+    'keeps the record of a turn beside its messages',
+    'copies the records of the turns to a fork',
+    'keeps records across a restart',
+  ]);
+
+  class CopiesAll extends PlainStore {
+    override async fork(id: SessionId, key: string, turns: number) {
+      await super.fork(id, key, turns);
+      const [from, to] = [id, { ...id, key }].map((one) => this.sessions.get(this.keyOf(one)));
+      if (from && to) to.records = new Map(from.records);
+    }
+  }
+  t.same(await failingCases(CopiesAll), ['copies the records of the turns to a fork']);
 });
 
 t.test('finds changed messages', async (t) => {
@@ -89,6 +112,7 @@ t.test('finds faults after a restart', async (t) => {
     committed,
     recovered,
     'keeps sessions across a restart',
+    'keeps records across a restart',
     deleted,
     afterwards,
     'returns documents after a restart',

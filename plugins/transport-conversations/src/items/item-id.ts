@@ -1,10 +1,10 @@
 import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
 
 /**
- * Prefixes of item ids: message; agent tool call; client tool call; custom client tool call;
- * outputs of the latter two.
+ * Prefixes of item ids: message; reasoning; agent tool call; decision about one; client tool call;
+ * custom client tool call; outputs of the latter two.
  */
-type ItemPrefix = 'msg' | 'mcp' | 'fc' | 'ctc' | 'fco' | 'ctco';
+type ItemPrefix = 'msg' | 'rs' | 'mcp' | 'mcpar' | 'fc' | 'ctc' | 'fco' | 'ctco';
 
 /** The position of an item. Its id is derived from it, and so never changes. */
 export interface ItemPlace {
@@ -23,7 +23,7 @@ export function itemId(prefix: ItemPrefix, { conversation, turn, message, call }
   return call === undefined ? whole : `${whole}_${call}`;
 }
 
-const FORM = /^(?:msg|mcp|fc|ctc|fco|ctco)_([0-9a-f]{40})_([1-9]\d{0,8})_\d{1,6}(?:_\d{1,6})?$/;
+const FORM = /^(?:msg|rs|mcp|mcpar|fc|ctc|fco|ctco)_([0-9a-f]{40})_([1-9]\d{0,8})_\d{1,6}(?:_\d{1,6})?$/;
 
 /**
  * Parses an item id; undefined if it is malformed. The item found there must still be compared with

@@ -30,7 +30,7 @@ export async function readItems(
   { limit, order, after }: ItemRange,
   page: Page,
 ): Promise<boolean> {
-  const start = after === undefined ? undefined : parseItemId(after);
+  const start = after === undefined ? undefined : await placeOf(conversation, read, after);
   if (after !== undefined && start?.conversation !== conversation) return false;
   let sought = after;
   let last = start && start.turn + (order === 'asc' ? -1 : 1);
@@ -56,11 +56,30 @@ export async function findItem(
   read: ReadTurns,
   id: string,
 ): Promise<{ readonly item: Item; readonly turn: number; readonly isLast: boolean } | undefined> {
-  const place = parseItemId(id);
+  const place = await placeOf(conversation, read, id);
   if (place?.conversation !== conversation) return undefined;
   const { turns, ...shown } = await read({ limit: 1, order: 'asc', after: place.turn - 1 });
   const items = turns.flatMap((turn) => itemsOf(turn, { conversation, ...shown }));
   const index = items.findIndex((item) => isSameItem(item.id, id));
   const item = items[index];
   return item && { item, turn: place.turn, isLast: index === items.length - 1 };
+}
+
+/**
+ * Where an item is. The id of a request for approval is that of the response that asked, and says
+ * nothing about its place: it is looked for from the end.
+ */
+async function placeOf(
+  conversation: string,
+  read: ReadTurns,
+  id: string,
+): Promise<{ readonly conversation: string; readonly turn: number } | undefined> {
+  if (!id.startsWith('mcpr_')) return parseItemId(id);
+  for (let after: number | undefined; ; ) {
+    const { turns } = await read({ limit: TURNS_AT_ONCE, order: 'desc', after });
+    const asking = turns.find(({ record }) => record?.calls.some((call) => call.state === 'waiting' && call.approval === id));
+    if (asking) return { conversation, turn: asking.turn };
+    after = turns.at(-1)?.turn;
+    if (after === undefined) return undefined;
+  }
 }

@@ -1,5 +1,14 @@
 /** An item of a conversation, in the shapes of the reference protocol. */
-export type Item = MessageItem | CallItem | OutputItem | McpCallItem | CustomCallItem | CustomOutputItem;
+export type Item =
+  | MessageItem
+  | ReasoningItem
+  | CallItem
+  | OutputItem
+  | McpCallItem
+  | ApprovalRequestItem
+  | ApprovalResponseItem
+  | CustomCallItem
+  | CustomOutputItem;
 
 interface MessageItem {
   readonly id: string;
@@ -8,6 +17,14 @@ interface MessageItem {
   readonly role: 'user' | 'assistant' | 'tool';
   readonly status: 'completed';
   readonly content: readonly (InputPart | OutputPart)[];
+}
+
+/** The model's reasoning before an answer. */
+interface ReasoningItem {
+  readonly id: string;
+  readonly type: 'reasoning';
+  readonly status: 'completed';
+  readonly summary: readonly { readonly type: 'summary_text'; readonly text: string }[];
 }
 
 /** A call of a tool that the caller runs. */
@@ -38,9 +55,35 @@ export interface McpCallItem {
   readonly name: string;
   readonly arguments: string;
   readonly output: string | null;
-  /** What went wrong in a tool is in its output, which is all that is kept. */
-  readonly error: null;
-  readonly status: 'completed' | 'incomplete';
+  /** Of a call that failed. Old turns have what went wrong in the output. */
+  readonly error: ToolError | null;
+  readonly status: 'completed' | 'failed' | 'incomplete';
+  /** The request for approval that allowed the call. */
+  readonly approval_request_id: string | null;
+}
+
+interface ToolError {
+  readonly type: 'mcp_tool_execution_error';
+  readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+}
+
+/** A call of a tool of the agent's own that a person decides about. */
+interface ApprovalRequestItem {
+  /** As in the response that asked. */
+  readonly id: string;
+  readonly type: 'mcp_approval_request';
+  readonly server_label: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** A decision about such a call, or why there was none. */
+interface ApprovalResponseItem {
+  readonly id: string;
+  readonly type: 'mcp_approval_response';
+  readonly approval_request_id: string;
+  readonly approve: boolean;
+  readonly reason: string | null;
 }
 
 interface CustomCallItem {

@@ -3,9 +3,9 @@ import {
   type AssistantMessage,
   type ConversationTurns,
   isToolImagesMessage,
-  type StoredTurn,
   type ToolCallPart,
   type ToolMessage,
+  type TurnRecord,
   textOf,
   type UserMessage,
 } from '@plugboard/kernel/contracts';
@@ -13,39 +13,70 @@ import { inputParts, outputParts } from './content-parts.js';
 import type { Item, McpCallItem } from './item.js';
 import { type ItemPlace, itemId } from './item-id.js';
 
+/** A turn of a conversation, as it is stored. */
+export type ConversationTurn = ConversationTurns['turns'][number];
+
+/** A tool call in the record of a turn. */
+export type CallRecord = TurnRecord['calls'][number];
+
 /** What of a conversation may be shown. */
 export interface ItemView extends Pick<ConversationTurns, 'toolVisibility' | 'toolOf'> {
   /** The conversation id. */
   readonly conversation: string;
 }
 
-/** Converts a turn to items, in order. */
-export function itemsOf({ turn, messages }: StoredTurn, view: ItemView): readonly Item[] {
-  return messages.flatMap((message, index) =>
-    itemsOfMessage(message, messages, { conversation: view.conversation, turn, message: index }, view),
-  );
+/** The turn whose items are made. */
+interface TurnView extends ItemView {
+  readonly messages: readonly Message[];
+  readonly record: TurnRecord | undefined;
 }
 
-function itemsOfMessage(message: Message, messages: readonly Message[], at: ItemPlace, view: ItemView): readonly Item[] {
+/** The tool of a call: its entry and its own name. */
+interface ServerTool {
+  readonly entry: string;
+  readonly name: string;
+}
+
+/** Converts a turn to items, in order. */
+export function itemsOf({ turn, messages, record }: ConversationTurn, { conversation, ...shown }: ItemView): readonly Item[] {
+  const view = { conversation, ...shown, messages, record };
+  return messages.flatMap((message, index) => itemsOfMessage(message, { conversation, turn, message: index }, view));
+}
+
+/** What a record says about a call. */
+export function recordOf(id: string, record: TurnRecord | undefined): CallRecord | undefined {
+  return record?.calls.find((call) => call.id === id);
+}
+
+function itemsOfMessage(message: Message, at: ItemPlace, view: TurnView): readonly Item[] {
   switch (message.role) {
     case 'system':
       return [];
     case 'user':
-      return userItems(message, messages, at, view);
+      return userItems(message, at, view);
     case 'assistant':
-      return [...assistantItems(message, at), ...callItems(message, messages, at, view)];
+      return [...reasoningItems(at, view), ...assistantItems(message, at), ...callItems(message, at, view)];
     case 'tool':
-      return resultItems(message, messages, at, view);
+      return resultItems(message, at, view);
     case 'function': // the protocol's old function calls have no id; the name is used instead, here and below
       return [output(at, message.name, textOf(message.content))];
   }
 }
 
-function userItems({ content }: UserMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
-  const isTools = isToolImagesMessage(messages, at.message);
+function userItems({ content }: UserMessage, at: ItemPlace, view: TurnView): Item[] {
+  const isTools = isToolImagesMessage(view.messages, at.message);
   if (isTools && view.toolVisibility !== 'full') return [];
   const role = isTools ? 'tool' : 'user';
   return [{ id: itemId('msg', at), type: 'message', role, status: 'completed', content: inputParts(content) }];
+}
+
+/** The last messages of the model are those of the steps, one each. */
+function reasoningItems(at: ItemPlace, { messages, record, toolVisibility }: TurnView): Item[] {
+  if (!record || toolVisibility !== 'full') return [];
+  const after = messages.slice(at.message).filter(({ role }) => role === 'assistant').length;
+  const text = record.steps.at(-after)?.reasoning;
+  if (text === undefined) return [];
+  return [{ id: itemId('rs', at), type: 'reasoning', status: 'completed', summary: [{ type: 'summary_text', text }] }];
 }
 
 function assistantItems(message: AssistantMessage, at: ItemPlace): Item[] {
@@ -54,42 +85,97 @@ function assistantItems(message: AssistantMessage, at: ItemPlace): Item[] {
   return [{ id: itemId('msg', at), type: 'message', role: 'assistant', status: 'completed', content }];
 }
 
-function callItems(message: AssistantMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+function callItems(message: AssistantMessage, at: ItemPlace, view: TurnView): Item[] {
   const { tool_calls: calls = [], function_call: old } = message;
-  const items = calls.flatMap((call, index) => itemsOfCall(call, messages, { ...at, call: index }, view));
+  const items = calls.flatMap((call, index) => itemsOfCall(call, { ...at, call: index }, view));
   if (old) items.push(functionCall({ ...at, call: calls.length }, old.name, old));
   return items;
 }
 
-function itemsOfCall(call: ToolCallPart, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+function itemsOfCall(call: ToolCallPart, at: ItemPlace, view: TurnView): Item[] {
   if (call.type === 'custom') {
     return [{ id: itemId('ctc', at), type: 'custom_tool_call', call_id: call.id, ...call.custom }];
   }
-  const result = resultOf(call.id, messages, at.message);
-  const tool = agentTool(call, result, view);
+  const result = resultOf(call.id, view.messages, at.message);
+  const known = recordOf(call.id, view.record);
+  const tool = known?.tool ?? agentTool(call, result, view);
   if (!tool) return [functionCall(at, call.id, call.function)];
-  if (view.toolVisibility === 'none') return [];
-  const shown: McpCallItem = {
-    id: itemId('mcp', at),
+  if (known?.state === 'waiting' && known.approval !== undefined)
+    return [approvalRequest(known.approval, tool, call.function.arguments, view)];
+  return mcpCall(itemId('mcp', at), tool, call.function.arguments, result, known, view);
+}
+
+/** A call of an agent's tool with its result. */
+function mcpCall(
+  id: string,
+  tool: ServerTool,
+  text: string,
+  result: ToolMessage | undefined,
+  known: CallRecord | undefined,
+  { toolVisibility }: TurnView,
+): Item[] {
+  if (toolVisibility === 'none') return [];
+  const isFull = toolVisibility === 'full';
+  const hasFailed = known?.state === 'failed';
+  const answer = isFull && result ? textOf(result.content) : null;
+  const item: McpCallItem = {
+    id,
     type: 'mcp_call',
     server_label: tool.entry,
     name: tool.name,
-    arguments: '',
-    output: null,
-    error: null,
-    status: result ? 'completed' : 'incomplete',
+    arguments: isFull ? text : '',
+    output: hasFailed ? null : answer,
+    error: hasFailed ? toolError(answer ?? 'The tool call failed.') : null,
+    status: hasFailed ? 'failed' : result ? 'completed' : 'incomplete',
+    approval_request_id: known?.approval ?? null,
   };
-  if (view.toolVisibility === 'names') return [shown];
-  return [{ ...shown, arguments: call.function.arguments, output: result ? textOf(result.content) : null }];
+  return [item];
+}
+
+function toolError(text: string): McpCallItem['error'] {
+  return { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] };
+}
+
+function approvalRequest(id: string, tool: ServerTool, text: string, { toolVisibility }: TurnView): Item {
+  const isHidden = toolVisibility === 'none';
+  return {
+    id,
+    type: 'mcp_approval_request',
+    server_label: isHidden ? '' : tool.entry,
+    name: isHidden ? '' : tool.name,
+    arguments: toolVisibility === 'full' ? text : '',
+  };
 }
 
 /** The result of an agent's tool is part of the item of its call. */
-function resultItems(message: ToolMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
-  const call = callOf(message.tool_call_id, messages, at.message);
-  if (call?.type === 'function' && agentTool(call, message, view)) return [];
+function resultItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] {
+  const call = callOf(message.tool_call_id, view.messages, at.message);
+  if (call?.type === 'function' && (recordOf(call.id, view.record)?.tool ?? agentTool(call, message, view))) return [];
   const text = textOf(message.content);
-  if (call?.type !== 'custom') return [output(at, message.tool_call_id, text)];
-  return [{ id: itemId('ctco', at), type: 'custom_tool_call_output', call_id: call.id, output: text }];
+  if (call?.type === 'custom')
+    return [{ id: itemId('ctco', at), type: 'custom_tool_call_output', call_id: call.id, output: text }];
+  if (call) return [output(at, message.tool_call_id, text)];
+  return decidedItems(message, at, view) ?? [output(at, message.tool_call_id, text)];
+}
+
+/**
+ * The decision about a call of an earlier turn, and the call, if it was approved. Undefined if the
+ * result is another.
+ */
+function decidedItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] | undefined {
+  const known = recordOf(message.tool_call_id, view.record);
+  const decision = view.record?.decisions?.find(({ call }) => call === message.tool_call_id);
+  if (!decision) return undefined;
+  const { approval, approve, by, reason = by === 'person' ? null : textOf(message.content) } = decision;
+  const decided = {
+    id: itemId('mcpar', at),
+    type: 'mcp_approval_response',
+    approval_request_id: approval,
+    approve,
+    reason,
+  } as const;
+  if (!known?.tool) return [decided];
+  return [decided, ...mcpCall(itemId('mcp', at), known.tool, known.arguments ?? '', message, known, view)];
 }
 
 /**
@@ -101,7 +187,7 @@ function agentTool(
   { function: { name } }: Extract<ToolCallPart, { type: 'function' }>,
   result: ToolMessage | undefined,
   { toolOf, toolVisibility }: ItemView,
-): { readonly entry: string; readonly name: string } | undefined {
+): ServerTool | undefined {
   return toolOf(name) ?? (result && toolVisibility !== 'full' ? { entry: '', name } : undefined);
 }
 

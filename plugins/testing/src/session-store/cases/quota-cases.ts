@@ -64,6 +64,15 @@ export function quotaCases({ addOwn }: Suite, open: OpenStore<StoreQuotas>): voi
     assert.ok(await store.info(session('g')), 'deletions made room');
   });
 
+  addOwn('S-39 counts the records of turns', SOURCE, open({ ...UNLIMITED, maxBytes: 4 * LARGE }), async (store) => {
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
+    let refused = 0;
+    for (const key of keys)
+      if (await quotaRefused(store.commit(session(key), { expected: 0, messages: turn(1), record: RECORD }))) refused++;
+    const left = (await store.list(OWNER.project, { limit: 10, order: 'asc' })).length;
+    assert.ok(left <= 5, `the project stores the records of ${left} turns, ${refused} were refused`);
+  });
+
   addOwn(
     'S-39 commits a turn that began before its project reached a limit',
     SOURCE,
@@ -77,6 +86,9 @@ export function quotaCases({ addOwn }: Suite, open: OpenStore<StoreQuotas>): voi
     },
   );
 }
+
+/** As in the cases above, for what is stored beside the messages. */
+const RECORD = 'x'.repeat(LARGE);
 
 function session(key: string): SessionId {
   return { ...OWNER, key };

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import type { TurnPage } from '@plugboard/kernel/contracts';
-import { commitTurns, SESSION, tryToMutate, turn } from '../support/assertions.js';
+import { type TurnPage, VersionConflict } from '@plugboard/kernel/contracts';
+import { assertLoaded, commitTurns, SESSION, tryToMutate, turn } from '../support/assertions.js';
 import { EVERY_FORM } from '../support/fixtures.js';
 import type { Suite } from '../support/suite.js';
 
+const COPY = { ...SESSION, key: 'copy' };
+
 /** Pages of turns. */
-export function turnPageCases({ add }: Suite): void {
+export function turnPageCases({ add, canReopen }: Suite): void {
   const pages: readonly (readonly [page: TurnPage, turns: readonly number[]])[] = [
     [{ limit: 10, order: 'asc' }, [1, 2, 3, 4, 5]],
     [{ limit: 10, order: 'desc' }, [5, 4, 3, 2, 1]],
@@ -54,6 +56,42 @@ export function turnPageCases({ add }: Suite): void {
       assert.deepEqual(await store.turns(SESSION, page), expected, JSON.stringify(page));
     }
   });
+
+  const RECORD = '{"what":"happened \\u0000 \u{1f600}"}';
+
+  add('keeps the record of a turn beside its messages', async (store) => {
+    await store.commit(SESSION, { expected: 0, messages: turn(1), record: RECORD });
+    await store.commit(SESSION, { expected: 1, messages: turn(2) });
+    await store.commit(SESSION, { expected: 2, messages: [], record: 'of no message' });
+    await assert.rejects(store.commit(SESSION, { expected: 2, messages: turn(3), record: 'late' }), VersionConflict);
+    assert.deepEqual(await store.turns(SESSION, { limit: 10, order: 'asc' }), [
+      { turn: 1, messages: turn(1), record: RECORD },
+      { turn: 2, messages: turn(2) },
+      { turn: 3, messages: [], record: 'of no message' },
+    ]);
+    await assertLoaded(store, SESSION, { version: 3, messages: [...turn(1), ...turn(2)] }, 'a record is not a message');
+  });
+
+  add('copies the records of the turns to a fork', async (store) => {
+    await store.commit(SESSION, { expected: 0, messages: turn(1), record: 'one' });
+    await store.commit(SESSION, { expected: 1, messages: turn(2), record: 'two' });
+    await store.putSummary(SESSION, 2, { messages: 3, text: 'more than is copied' });
+    await store.fork(SESSION, COPY.key, 1);
+    await store.commit(COPY, { expected: 1, messages: turn(2) });
+    await assertLoaded(store, COPY, { version: 2, messages: [...turn(1), ...turn(2)] });
+    assert.deepEqual(await store.turns(COPY, { limit: 10, order: 'asc' }), [
+      { turn: 1, messages: turn(1), record: 'one' },
+      { turn: 2, messages: turn(2) },
+    ]);
+  });
+
+  if (canReopen) {
+    add('keeps records across a restart', async (store, reopen) => {
+      await store.commit(SESSION, { expected: 0, messages: turn(1), record: RECORD });
+      const second = await reopen();
+      assert.deepEqual(await second.turns(SESSION, { limit: 1, order: 'asc' }), [{ turn: 1, messages: turn(1), record: RECORD }]);
+    });
+  }
 
   add('returns long turns and turns without messages unchanged', async (store) => {
     const turns = [turn(1), [], [...EVERY_FORM, ...EVERY_FORM], turn(4)];

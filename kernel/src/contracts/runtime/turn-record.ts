@@ -1,0 +1,82 @@
+import type { TurnFinished } from '../events/event.js';
+import type { Usage } from '../model/usage.js';
+
+/**
+ * What happened in a turn of a session. The runtime stores it with the turn, as JSON. Times are in
+ * milliseconds; `start` and `firstToken` count from the arrival of the request.
+ *
+ * @experimental
+ */
+export interface TurnRecord {
+  /**
+   * When the request arrived, since the epoch. Undefined if that is unknown: the process died
+   * during the turn.
+   */
+  readonly startedAt?: number | undefined;
+  /** How long it waited: for earlier turns of its session, and for the limits of the server. */
+  readonly queued: number;
+  /** From the arrival of the request to the end. */
+  readonly duration: number;
+  /** Tokens of all model calls. Undefined if the process died. */
+  readonly usage?: Usage | undefined;
+  /** Why it ended. `interrupted`: the process died. */
+  readonly reason: TurnFinished['reason'] | 'interrupted';
+  /** The agent's limit that ended it, if one did. */
+  readonly limit?: TurnFinished['limit'];
+  /** The model calls, in order. */
+  readonly steps: readonly {
+    /** The connection that answered. */
+    readonly connection: string;
+    readonly start: number;
+    /** When the first text, reasoning or tool call arrived. */
+    readonly firstToken?: number | undefined;
+    readonly duration: number;
+    /** Undefined if the model server reported none. */
+    readonly usage?: Usage | undefined;
+    /**
+     * The model's reasoning. Only of an agent with `toolVisibility: full`; a long one is cut, with
+     * a note.
+     */
+    readonly reasoning?: string | undefined;
+  }[];
+  /** The tool calls, in the order in which they began. */
+  readonly calls: readonly {
+    readonly id: string;
+    /** The tool's name at the model. */
+    readonly name: string;
+    /** As in the event `tool-call`. Undefined for a client tool. */
+    readonly tool?: { readonly entry: string; readonly name: string } | undefined;
+    /** The number of the step that made it, from 1; 0 for a call of an earlier turn. */
+    readonly step: number;
+    readonly start: number;
+    /** How long it ran. Undefined if it did not run or has no result. */
+    readonly duration?: number | undefined;
+    /**
+     * - `completed`, `failed`: the tool ran, and its result is in the messages of the turn;
+     * - `waiting`: a person has to approve it;
+     * - `client`: the caller runs it;
+     * - `cut`: it has no result.
+     */
+    readonly state: 'completed' | 'failed' | 'waiting' | 'client' | 'cut';
+    /** The id of the request for approval, if there was one. */
+    readonly approval?: string | undefined;
+    /** Only of a call of an earlier turn: the arguments, as JSON text. */
+    readonly arguments?: string | undefined;
+  }[];
+  /** Decisions about calls of an earlier turn that took effect with this one. */
+  readonly decisions?:
+    | readonly {
+        /** The id of the request for approval. */
+        readonly approval: string;
+        /** The id of the call. */
+        readonly call: string;
+        readonly approve: boolean;
+        readonly reason?: string | undefined;
+        /**
+         * Who decided: a person; nobody in time; another message of the session; whoever cancelled
+         * the session; too many wrong codes; a copy of the session.
+         */
+        readonly by: 'person' | 'expired' | 'overtaken' | 'cancelled' | 'guessed' | 'copied';
+      }[]
+    | undefined;
+}
