@@ -69,6 +69,7 @@ export type { ModelEnd, ModelText, ModelToolCall, ModelToolCallDelta, ToolDeclar
 export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';
 export { Account } from './runtime/account.js';
+export type { AgentCard, AgentCards, ToolRun } from './runtime/agent-cards.js';
 export type {
   AgentRuntime,
   AnswerRecorder,

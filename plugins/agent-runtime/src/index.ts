@@ -15,6 +15,7 @@ import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { StoreHealth } from './store/store-health.js';
 import { ToolRunner } from './tools/tool-runner.js';
+import { AgentCardOperations } from './turn/agent-card-operations.js';
 import { CurrentAgents } from './turn/current-agents.js';
 import { TurnRunner } from './turn/turn-runner.js';
 
@@ -26,6 +27,7 @@ export default definePlugin({
   check: checkConfig,
   register(ctx) {
     const runtime = createGraph(ctx, Runtime, [
+      AgentCardOperations,
       ApprovalOperations,
       CredentialTurnLimiter,
       CurrentAgents,

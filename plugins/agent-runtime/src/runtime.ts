@@ -28,6 +28,7 @@ import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { StoreHealth } from './store/store-health.js';
+import { AgentCardOperations } from './turn/agent-card-operations.js';
 import { CurrentAgents } from './turn/current-agents.js';
 import { assertTurnRequest } from './turn/turn-request.js';
 import { TurnRunner } from './turn/turn-runner.js';
@@ -36,6 +37,7 @@ import { TurnRunner } from './turn/turn-runner.js';
 export class Runtime implements AgentRuntime {
   readonly conversations: SessionOperations;
   readonly approvals: ApprovalOperations;
+  readonly cards: AgentCardOperations;
   readonly #host: HostView;
   readonly #clock: PluginContext['clock'];
   readonly #log: Logger;
@@ -61,6 +63,7 @@ export class Runtime implements AgentRuntime {
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(SessionOperations) conversations: SessionOperations,
     @inject(ApprovalOperations) approvals: ApprovalOperations,
+    @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
     @inject(StoreHealth) storeHealth: StoreHealth,
   ) {
@@ -77,6 +80,7 @@ export class Runtime implements AgentRuntime {
     this.#sessions = sessions;
     this.conversations = conversations;
     this.approvals = approvals;
+    this.cards = cards;
     this.#idempotency = idempotency;
     this.#storeHealth = storeHealth;
   }

@@ -6,6 +6,7 @@ import type { Message } from '../messages/message.js';
 import type { ToolDeclaration } from '../model/model-connector.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
 import type { Account } from './account.js';
+import type { AgentCards } from './agent-cards.js';
 import type { ApprovalDecision, Approvals } from './approvals.js';
 import type { Conversations } from './conversations.js';
 import type { BusyMode, Target } from './target.js';
@@ -49,6 +50,8 @@ export interface AgentRuntime {
   readonly conversations: Conversations;
   /** Tool calls that wait for a person's approval. Absent if no tool of the runtime needs one. */
   readonly approvals?: Approvals;
+  /** What callers may know of agents. Absent if the runtime tells nothing. */
+  readonly cards?: AgentCards;
   /**
    * Whether turns can run now: an agent and a model exist, the store works, and the server is not
    * stopping.
@@ -109,6 +112,7 @@ export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime',
     run: 'function',
     conversations: 'object',
     'approvals?': 'object',
+    'cards?': 'object',
     ready: 'function',
   },
 });
