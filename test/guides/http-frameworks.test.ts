@@ -16,7 +16,7 @@ async function start(t: Test, program: string) {
   const folder = t.testdir({});
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   for (const { file, text } of guide.blocks) if (file !== undefined) await writeFile(join(folder, file), text);
-  const process = new Shell(t, folder, { API_TOKEN: TOKEN, PORT: '0' }).start(`node ${program}`);
+  const process = new Shell(t, folder, { PLUGBOARD_TOKEN: TOKEN, PORT: '0' }).start(`node ${program}`);
   const url = `http://127.0.0.1:${await process.prints(/port (\d+)/)}`;
   const ask = (path: string, body: object, token: string | undefined = TOKEN) =>
     fetch(url + path, {

@@ -64,6 +64,12 @@ t.test('sources whose tools are known only at the start are listed', async (t) =
   t.match(stdout, /\n {2}not checked +tools of files \(known when the server starts\)\n$/);
 });
 
+t.test('the agent that answers a model that matches nothing is printed', async (t) => {
+  const yaml = `${distribution['plugboard.yaml']}\ndefaultAgent: other\n`;
+  const { stdout } = await run(t, ['check'], { cwd: t.testdir({ ...distribution, 'plugboard.yaml': yaml }) });
+  t.match(stdout, /\n {2}default +other answers a model that matches nothing; the header x-agent names who answered\n/);
+});
+
 t.test('the required credential is printed', async (t) => {
   const cwd = t.testdir({
     ...distributionWith('ctx.contribute(AuthProviders, { authenticate() {} })', '', 'auth'),
@@ -83,7 +89,7 @@ t.test('a plugin outside of the folder of the server uses the kernel of the serv
   t.match(await run(t, ['check', '-c', 'lost.yaml'], { cwd }), {
     code: 78,
     stderr:
-      /imports the package "not-installed-there" in .*lost\.mjs, which is not installed; run npm install not-installed-there in /,
+      /imports the package "not-installed-there" in .*lost\.mjs, which is not installed; check the name, and install the package not-installed-there in /,
   });
 });
 

@@ -99,7 +99,7 @@ t.test('a module that cannot be imported is reported with the place and the cure
     `the plugin at ${own} imports the package "listed-there" in ${index}, which is not installed; run npm install in ${folder}`,
   );
   const unlisted = await inPackage(imports('@you/not-listed/sub'));
-  t.match(unlisted, `run npm install @you/not-listed in ${folder}`);
+  t.match(unlisted, `check the name, and install the package @you/not-listed in ${folder}`);
   const gone = await inPackage(imports('./gone.js'));
   t.match(gone, `the plugin at ${own} imports ${join(folder, 'gone.js')} in ${index}, which does not exist; correct the import`);
   const thrown = await inPackage('throw new Error("no wish");');

@@ -162,6 +162,20 @@ t.test('the help lists plugboard token, also if the file lacks its plugin or can
   t.equal(stdout.split('  token ').length, 2);
 });
 
+t.test('plugboard token --help needs no configuration', async (t) => {
+  for (const [what, files] of [
+    ['no file', {}],
+    ['a file without the plugin', distribution],
+    ['a file that is not YAML', { 'plugboard.yaml': 'transports: [' }],
+  ] as const) {
+    const cwd = t.testdir(files);
+    const family = await run(t, ['token', '--help'], { cwd });
+    t.match(family, { code: 0, stdout: /^Usage: plugboard token ACTION [\s\S]* {2}create +Creates a token/, stderr: '' }, what);
+  }
+  const one = await run(t, ['token', 'create', '--help'], { cwd: t.testdir({}) });
+  t.match(one, { code: 0, stdout: /^Usage: plugboard token create --project P --name N /, stderr: '' });
+});
+
 t.test('plugboard token names the entry that the file lacks', async (t) => {
   const cwd = t.testdir(distribution);
   t.match(await run(t, ['token', 'list'], { cwd }), {

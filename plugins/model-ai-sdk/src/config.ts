@@ -126,7 +126,9 @@ export function problemsOf(config: AiSdkConfig, resolvePath: (path: string) => s
   const { provider } = config;
   const isPath = provider.startsWith('.') || isAbsolute(provider);
   if (!isInstalled(provider, resolvePath('.'))) {
-    const cure = isPath ? 'check the path' : `run npm install ${packageOf(provider)} in the folder of the configuration`;
+    const cure = isPath
+      ? 'check the path'
+      : `check the name, and install the package ${packageOf(provider)} in the folder of the configuration`;
     problems.push({ path: ['provider'], message: `"${provider}" is not installed; ${cure}` });
   }
   if (config.baseUrl !== undefined && !/^https?:$/.test(URL.parse(config.baseUrl)?.protocol ?? ''))

@@ -14,7 +14,7 @@ import {
 import { ECHO } from './support/echo.js';
 import { assertGrammar, type SentEvent } from './support/events.js';
 
-const HEAD = { id: 'resp_abc', createdAt: 1000, model: 'helper', echo: ECHO };
+const HEAD = { id: 'resp_abc', createdAt: 1000, model: 'helper', agent: 'assistant', echo: ECHO };
 const USAGE = { promptTokens: 120, completionTokens: 18, cachedTokens: 4, reasoningTokens: 2 };
 const step = (step: number) => ({ type: 'step', step, connection: 'fast' }) as const;
 const text = (text: string, json?: string) => ({ type: 'text', text, json }) as const;

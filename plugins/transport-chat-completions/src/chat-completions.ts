@@ -8,6 +8,7 @@ import {
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
 import {
+  agentHeader,
   connectionHeader,
   conversationSessionKey,
   formatError,
@@ -122,7 +123,11 @@ export class ChatCompletions implements HttpRoute {
       signal: request.signal,
     };
     const head = this.#head(body.model, target);
-    const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredParamsHeader(ignored) };
+    const form = {
+      encoder,
+      includeUsage: body.stream_options?.include_usage === true,
+      headers: { ...agentHeader(target), ...ignoredParamsHeader(ignored) },
+    };
     if (idempotencyKey === undefined) {
       request.dropBody();
       return this.#run(request, turn, head, form);

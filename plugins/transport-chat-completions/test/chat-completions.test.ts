@@ -189,7 +189,7 @@ t.test('C-066 a raw model receives the caller’s tools and parameters', async (
   const tools = [{ type: 'function', function: { name: 'f' } }];
   const reply = await ask({ tools, tool_choice: 'required', logit_bias: { 1: 1 } });
   t.match(turns, [{ clientTools: [{ name: 'f' }], params: { tool_choice: 'required', logit_bias: { 1: 1 } } }]);
-  t.same(reply.headers, { 'x-model-connection': 'fast' });
+  t.same(reply.headers, { 'x-agent': 'fast', 'x-model-connection': 'fast' });
 });
 
 t.test('C-069 a name that does not resolve gets a 400 with two keys', async (t) => {
@@ -256,6 +256,7 @@ t.test('the headers name the connection that answered and what was ignored', asy
     [finished],
   ] satisfies AgentEvent[][];
   t.same((await startRoute({ batches }).ask({ top_k: 4 })).headers, {
+    'x-agent': 'assistant',
     'x-ignored-params': 'top_k',
     'x-model-connection': 'spare',
   });
@@ -264,9 +265,9 @@ t.test('the headers name the connection that answered and what was ignored', asy
     'x-ignored-params': 'top_k',
     'x-model-connection': 'spare',
   });
-  t.same((await startRoute({ batches: [[finished]] }).ask()).headers, {});
+  t.same((await startRoute({ batches: [[finished]] }).ask()).headers, { 'x-agent': 'assistant' });
   const foreign = [[{ ...step, connection: '模型\n' }], [finished]] satisfies AgentEvent[][];
-  t.same((await startRoute({ batches: foreign }).ask()).headers, { 'x-model-connection': '%E6%A8%A1%E5%9E%8B%0A' });
+  t.match((await startRoute({ batches: foreign }).ask()).headers, { 'x-model-connection': '%E6%A8%A1%E5%9E%8B%0A' });
 });
 
 t.test('the turn knows whether its answer is streamed', async (t) => {

@@ -103,7 +103,7 @@ t.test('a whole answer is replayed unchanged', async (t) => {
     const again = await ask();
     t.match(reply, { status: 200, headers: { 'x-model-connection': 'fast' } });
     t.same({ ...again, headers: undefined }, { ...(reply as object), headers: undefined });
-    t.same(again.headers, { 'x-model-connection': 'fast', 'idempotent-replayed': 'true' });
+    t.same(again.headers, { 'x-agent': 'assistant', 'x-model-connection': 'fast', 'idempotent-replayed': 'true' });
     t.same(turns, []);
   }
 });

@@ -2,6 +2,7 @@ import type { Clock, Extensions, IdSource, PluginState } from '@plugboard/kernel
 import type { AgentRuntime, Failure, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import {
+  agentHeader,
   connectionHeader,
   idempotencyKeyOf,
   ignoredParamsHeader,
@@ -132,7 +133,7 @@ export class Messages implements HttpRoute {
       head: { id: `msg_${this.#ids.base62(24)}`, model: head.model },
       stream: head.stream,
       visibility,
-      headers: { ...requestIdHeader(request.requestId), ...ignoredParamsHeader(ignored.names) },
+      headers: { ...requestIdHeader(request.requestId), ...agentHeader(target), ...ignoredParamsHeader(ignored.names) },
       errorOf: (failure) => turnFailureError(failure, session !== undefined, (param) => pathOf(param, conversation)),
     };
     if (idempotencyKey === undefined) {

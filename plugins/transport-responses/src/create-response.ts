@@ -9,6 +9,7 @@ import {
   type ResponseService,
 } from '@plugboard/open-responses';
 import {
+  agentHeader,
   claimError,
   connectionHeader,
   formatError,
@@ -75,7 +76,7 @@ export class CreateResponse implements HttpRoute {
     const key = { project: principal.project, route: this.path, key: idempotencyKey };
     const fingerprint = requestFingerprint(request.body, planned.sessionKey, principal);
     const claimed = await this.#services.one().claim(key, fingerprint);
-    if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredParamsHeader(planned.ignored));
+    if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, headersOf(planned));
     if (claimed.kind !== 'new') throw claimError(claimed);
     request.dropBody();
     const recorder = new ResponseRecorder(planned);
@@ -105,7 +106,7 @@ export class CreateResponse implements HttpRoute {
     response: LiveResponse,
     encoder: StreamEncoder | undefined,
   ): Promise<HttpReply> {
-    const headers = ignoredParamsHeader(planned.ignored);
+    const headers = headersOf(planned);
     const note = () => request.note(response.logFields.fields());
     cancelWhenStopped(response, request.signal);
     if (!encoder) onAbort(request.signal, () => response.abandon());
@@ -122,4 +123,8 @@ export class CreateResponse implements HttpRoute {
     if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) throw planned.errorOf(failure);
     return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(response.connection) }, body: text };
   }
+}
+
+function headersOf({ target, ignored }: PlannedResponse): Readonly<Record<string, string>> {
+  return { ...agentHeader(target), ...ignoredParamsHeader(ignored) };
 }

@@ -1,3 +1,4 @@
+import type { Target } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '@plugboard/transport-http';
 
 /**
@@ -5,8 +6,19 @@ import type { HttpRequest } from '@plugboard/transport-http';
  * percent-encoded.
  */
 export function connectionHeader(name: string | undefined): Readonly<Record<string, string>> {
-  if (name === undefined) return {};
-  return { 'x-model-connection': /^[ -~]*$/.test(name) ? name : encodeURIComponent(name.toWellFormed()) };
+  return name === undefined ? {} : { 'x-model-connection': headerText(name) };
+}
+
+/**
+ * The header with the agent that answers, or the model connection that answers without one. It
+ * differs from the request's `model` if that matched nothing and the default agent answers.
+ */
+export function agentHeader({ name }: Target): Readonly<Record<string, string>> {
+  return { 'x-agent': headerText(name) };
+}
+
+function headerText(name: string): string {
+  return /^[ -~]*$/.test(name) ? name : encodeURIComponent(name.toWellFormed());
 }
 
 /** The header of a replayed answer. */

@@ -1,4 +1,6 @@
 import t from 'tap';
+import { LIVE_TRANSPORTS } from '../../support/live.js';
+import { LiveSocket } from '../../support/live-socket.js';
 import { errorOf, saying, TestServer, TRANSPORTS } from '../../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../../support/tokens.js';
 
@@ -18,7 +20,7 @@ projects:
   beta: {}
 `;
 
-const open = await TestServer.start(t, `${TRANSPORTS}${AGENTS}defaultAgent: assistant\n`);
+const open = await TestServer.start(t, `${LIVE_TRANSPORTS}  messages: {}\n${AGENTS}defaultAgent: assistant\n`);
 const closed = await TestServer.start(t, `${TRANSPORTS}${AGENTS}${TOKENS}`, { files: tokens });
 
 /** What a caller with this token is answered under a name; without one, in the open scope. */
@@ -87,6 +89,36 @@ t.test('C-068 the default agent answers to an unknown name', async (t) => {
   t.equal(promptOf(open), 'You are the assistant.');
   const streamed = await open.stream(saying('Hi', { model: 'gpt-5' }));
   t.ok(streamed.chunks.every(({ model }) => model === 'gpt-5'));
+});
+
+t.test('C-068 every answer names the agent, also where another name was asked for', async (t) => {
+  const messages = [{ role: 'user', content: 'Hi' }];
+  for (const [model, agent] of [
+    ['assistant', 'assistant'],
+    ['gpt-5', 'assistant'],
+    ['fast', 'fast'],
+    ['team/agent one ü', 'team%2Fagent%20one%20%C3%BC'],
+  ] as const) {
+    for (const stream of [false, true]) {
+      for (const [path, body] of [
+        ['/v1/chat/completions', { messages }],
+        ['/v1/messages', { messages, max_tokens: 9 }],
+        ['/v1/responses', { input: 'Hi' }],
+      ] as const) {
+        const reply = await fetch(open.url + path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ model, stream, ...body }),
+        });
+        t.equal(reply.headers.get('x-agent'), agent, `${path} ${model} ${stream}`);
+        const text = await reply.text();
+        if (path === '/v1/responses') t.match(text, `"model":"${model}","agent":"${decodeURIComponent(agent)}"`);
+      }
+    }
+  }
+  const socket = await LiveSocket.open(t, open);
+  socket.create({ model: 'gpt-5', input: 'Hi' });
+  t.match((await socket.turn()).at(-1)?.response, { model: 'gpt-5', agent: 'assistant' });
 });
 
 t.test('C-069 a name that does not resolve gets a 400, streamed or not', async (t) => {

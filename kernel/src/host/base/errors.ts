@@ -319,12 +319,12 @@ function shownValue(value: unknown): string {
 }
 
 /**
- * What to install. A short name can mean several packages, which may not exist or be anybody's: no
- * command installs them unseen.
+ * What to install. A name may be mistyped, and a short one can mean several packages, which may not
+ * exist or be anybody's: no command to copy installs them unseen.
  */
 function installOf(names: readonly string[]): string {
   const [first = ''] = names;
-  if (names.length === 1) return `run npm install ${packageOf(first)}`;
+  if (names.length === 1) return `check the name, and install the package ${packageOf(first)}`;
   return `install the one you mean: ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }
 

@@ -129,7 +129,7 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
     'plugboard.yaml:3:3 tools.nowhere: the entry has no "use", so its key names the plugin, ' +
       'and @plugboard/tool-nowhere is not installed; add "use" with the name or the path of a plugin, ' +
       'or install the one you mean: @plugboard/tool-nowhere, plugboard-tool-nowhere or nowhere',
-    'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; run npm install @acme/missing',
+    'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; check the name, and install the package @acme/missing',
     `plugboard.yaml:5:16 tools.path.use: no plugin was found at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
     /^plugboard.yaml:7:18 tools.hidden.use: the package @acme\/hidden cannot be loaded: /,
@@ -176,7 +176,7 @@ t.test('rule 1: a plugin that is not found is answered with the module that the 
       'or install the one you mean: @plugboard/plugin-polite, plugboard-plugin-polite or polite',
     'plugins.sober.use: the plugin @plugboard/plugin-polite is not installed, did you mean "./polite.js"?; install the one you mean: ',
     'plugins.bare.use: the plugin @plugboard/plugin-polite.js is not installed, did you mean "./polite.js"?; install the one you mean: ',
-    'plugins.below.use: the plugin own/loud.mjs is not installed, did you mean "./own/loud.mjs"?; run',
+    'plugins.below.use: the plugin own/loud.mjs is not installed, did you mean "./own/loud.mjs"?; check the name',
     `plugins.near.use: no plugin was found at ${join(at, 'own/no-word.ts')}, did you mean "no-words.ts"?`,
     /plugins\.other\.use: no plugin was found at .*notes$/,
     /plugins\.far\.use: no plugin was found at .*no-word\.ts$/,

@@ -6,11 +6,17 @@ import { runningConfigs } from '../server/running-config.js';
 import { didYouMean, peekArguments } from './arguments.js';
 import { CONFIG_OPTION, configFile } from './config-option.js';
 
-/**
- * Well-known commands of plugins: what a file needs to have them, for the help and for an error.
- */
-export const EXPECTED: Readonly<Record<string, { readonly summary: string; readonly cure: string }>> = {
+/** What a file needs to have a well-known command of a plugin, for the help and for an error. */
+interface ExpectedCommand {
+  readonly summary: string;
+  readonly cure: string;
+  /** A configuration with the command, for its help. */
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+export const EXPECTED: Readonly<Record<string, ExpectedCommand>> = {
   token: {
+    config: { transports: {}, auth: { bearer: {} } },
     summary: 'Creates, lists, rotates and revokes API tokens; needs "auth: { bearer: {} }" in the file',
     cure: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
   },
@@ -29,7 +35,7 @@ const OWN_OPTIONS = { config: CONFIG_OPTION, entry: ENTRY_OPTION };
  * @throws ConfigError if the file cannot be read.
  */
 export async function pluginCommands(file: string): Promise<ReadonlyMap<string, string>> {
-  return new Map((await contributed(file)).commands.map(({ name, value }) => [name, value.summary]));
+  return new Map((await contributed({ file })).commands.map(({ name, value }) => [name, value.summary]));
 }
 
 /**
@@ -44,15 +50,17 @@ export async function pluginCommands(file: string): Promise<ReadonlyMap<string, 
 export async function pluginCommand(name: string, argv: readonly string[], own: readonly string[]): Promise<Command> {
   const given = peekArguments(argv, OWN_OPTIONS);
   const file = configFile(given);
-  const isExpected = Object.hasOwn(EXPECTED, name);
-  const { commands, mistakes } = await contributed(file).catch((error: unknown) => {
-    if (!(error instanceof ConfigError) || isExpected) throw error;
-    return { commands: [], mistakes: undefined }; // a mistyped command does not report mistakes in the file
+  const expectation = Object.hasOwn(EXPECTED, name) ? EXPECTED[name] : undefined;
+  const asksForHelp = argv.some((word) => word === '--help' || word === '-h');
+  const { commands, mistakes } = await contributed({ file }).catch((error: unknown) => {
+    if (!(error instanceof ConfigError) || (expectation && !asksForHelp)) throw error;
+    return { commands: [], mistakes: undefined }; // neither help nor a mistyped command reports mistakes in the file
   });
   const named = commands.filter((command) => command.name === name);
   if (named.length === 0) {
-    if (mistakes && isExpected) throw mistakes;
-    const expected = isExpected ? `: no plugin of ${file} provides it; ${EXPECTED[name]?.cure}` : undefined;
+    if (expectation && asksForHelp) return commandForHelp(name, expectation);
+    if (mistakes && expectation) throw mistakes;
+    const expected = expectation && `: no plugin of ${file} provides it; ${expectation.cure}`;
     throw new UsageError(
       `unknown command "${name}"${expected ?? didYouMean(name, [...own, ...commands.map((command) => command.name)])}`,
     );
@@ -75,8 +83,18 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
   ]);
 }
 
-async function contributed(file: string) {
-  const server = await composeServer({ file, partial: true });
+/**
+ * The command for its help, where the file has none: it is missing, has mistakes or lacks the
+ * plugin.
+ */
+async function commandForHelp(name: string, { config, summary, cure }: ExpectedCommand): Promise<Command> {
+  const { commands } = await contributed({ config });
+  const found = commands.find((command) => command.name === name);
+  return found ? withOwnOptions(found.value, () => []) : { summary: `${summary}: ${cure}`, actions: {} };
+}
+
+async function contributed(source: Pick<Parameters<typeof composeServer>[0], 'file' | 'config'>) {
+  const server = await composeServer({ ...source, partial: true });
   return { commands: server.extensions(Commands).all(), mistakes: server.inspection.mistakes };
 }
 

@@ -34,6 +34,7 @@ export const check: CommandAction = {
       ['access', accessOf(info)],
       ...(channels.length > 0 ? [['channels', channels.join(', ')] as [string, string]] : []),
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
+      ...defaultAgent(server),
       ...laterTools(server),
     ];
     terminal.print(`${validLine(file)}\n${table(rows)}`);
@@ -41,6 +42,13 @@ export const check: CommandAction = {
     return 0;
   },
 };
+
+/** A request with a mistyped name of an agent is answered, too. */
+function defaultAgent(server: HostServer): [string, string][] {
+  const { defaultAgent } = (server.inspection.image.entries.runtime?.options ?? {}) as { defaultAgent?: string };
+  if (defaultAgent === undefined) return [];
+  return [['default', `${defaultAgent} answers a model that matches nothing; the header x-agent names who answered`]];
+}
 
 /** The sources of which an agent may name a tool that they turn out not to have. */
 function laterTools(server: HostServer): [string, string][] {

@@ -79,11 +79,11 @@ function missingModule(name: string, by: string, missing: string | undefined, sh
     const owner = packageOf(importer);
     const listed = { ...owner?.dependencies, ...owner?.peerDependencies, ...owner?.devDependencies };
     const isListed = Object.hasOwn(listed, packageName(name));
-    const what = isListed ? '' : ` ${packageName(name)}`;
-    return (
-      `the plugin at ${shown} imports the package "${name}" in ${importer}, which is not installed; ` +
-      `run npm install${what} in ${owner?.folder ?? dirname(importer)}`
-    );
+    const folder = owner?.folder ?? dirname(importer);
+    const cure = isListed
+      ? `run npm install in ${folder}`
+      : `check the name, and install the package ${packageName(name)} in ${folder}`;
+    return `the plugin at ${shown} imports the package "${name}" in ${importer}, which is not installed; ${cure}`;
   }
   const file = missing === undefined ? name : fileURLToPath(missing);
   const source = file.replace(/\.([cm]?)js$/, '.$1ts');

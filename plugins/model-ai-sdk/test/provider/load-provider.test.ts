@@ -40,7 +40,7 @@ t.test('a package that is not installed is found by check, with the command that
   const check = (options: object) =>
     checkOptions(plugin, { model: 'm', ...options }, { resolvePath: () => import.meta.dirname }).faults;
   t.strictSame(check({ provider: '@ai-sdk/no-such-provider/anthropic' }), [
-    'provider: "@ai-sdk/no-such-provider/anthropic" is not installed; run npm install @ai-sdk/no-such-provider in the folder of the configuration',
+    'provider: "@ai-sdk/no-such-provider/anthropic" is not installed; check the name, and install the package @ai-sdk/no-such-provider in the folder of the configuration',
   ]);
   for (const provider of ['http', 'node:http', 'fs'])
     t.match(check({ provider }), [/is not installed/], 'a module of Node.js is no provider');

@@ -9,6 +9,8 @@ export interface ResponseHead {
   readonly createdAt: number;
   /** The agent as the request named it. */
   readonly model: string;
+  /** The agent that answers: the default one if `model` matched nothing. */
+  readonly agent: string;
   /** The fields that repeat the request. */
   readonly echo: ResponseEcho;
 }
@@ -62,8 +64,9 @@ export class ResponseObject {
   readonly #before: string;
   readonly #after: string;
 
-  constructor({ id, createdAt, model, echo }: ResponseHead) {
-    this.#before = `{"id":"${id}","object":"response","created_at":${createdAt},"model":${JSON.stringify(model)}`;
+  constructor({ id, createdAt, model, agent, echo }: ResponseHead) {
+    const names = `"model":${JSON.stringify(model)},"agent":${JSON.stringify(agent)}`;
+    this.#before = `{"id":"${id}","object":"response","created_at":${createdAt},${names}`;
     this.#after = `,${JSON.stringify(echo).slice(1)}`;
   }
 

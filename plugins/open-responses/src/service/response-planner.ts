@@ -110,6 +110,7 @@ export class ResponsePlanner {
         id,
         createdAt: this.now(),
         model: request.model ?? caller.defaultModel ?? target.name,
+        agent: target.name,
         echo: echoOf(request, {
           previous,
           conversation: isNamed ? conversationId({ project: principal.project, agent: target.name, key: base.key }) : undefined,
