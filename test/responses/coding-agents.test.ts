@@ -101,6 +101,51 @@ for (const [surface, create] of Object.entries(SURFACES)) {
   });
 }
 
+/** Creates responses that continue one another. */
+const CHAINS: Readonly<Record<string, (t: Tap) => Promise<(body: object) => Promise<LiveResponseBody>>>> = {
+  'HTTP, stored': async () => async (body) => responseIn(await respond(app, body)),
+  'WebSocket, not stored': async (t) => {
+    const live = await LiveSocket.open(t, app);
+    return (body) => live.ask({ model: 'assistant', store: false, ...body });
+  },
+};
+
+for (const [chain, open] of Object.entries(CHAINS)) {
+  t.test(`CL-4 ${chain}: what developer messages and additional_tools say holds for the whole chain`, async (t) => {
+    const create = await open(t);
+    const developer = (content: string) => ({ role: 'developer', content });
+    const adds = (...tools: object[]) => ({ type: 'additional_tools', role: 'developer', tools });
+    const first = await create({ input: [developer('Be brief.'), adds(f('late'), f('other')), user('Go')], tools: [f('read')] });
+    t.same(offered(), ['late', 'other', 'read']);
+    const next = { input: [user('On')], tools: [f('read')], instructions: 'Once.' };
+    const second = await create({ ...next, previous_response_id: first.id });
+    t.same(offered(), ['late', 'other', 'read']);
+    app.models.enqueue({ toolCalls: [{ name: 'late', arguments: {} }] });
+    const again = { ...f('other'), description: 'Newer.' };
+    const input = [developer('Be kind.'), adds(again), user('On')];
+    const { id, output } = await create({ input, tools: [f('read')], previous_response_id: second.id });
+    t.same(offered(), ['late', 'other', 'read']);
+    t.match(app.asked.tools, [{}, { function: { description: 'Newer.' } }, {}]);
+    t.match(output, [{ type: 'function_call', name: 'late' }]);
+    const result = { type: 'function_call_output', call_id: output[0]?.call_id, output: 'x' };
+    await create({ input: [result], previous_response_id: id });
+    t.same(offered(), ['late', 'other']);
+    const said = app.asked.messages.flatMap(({ role, content }) => (role === 'system' ? [content] : []));
+    t.same(said, ['Be brief.', 'Be kind.'], 'instructions are for one response');
+  });
+}
+
+t.test('CL-4 a warm-up with developer messages alone begins a conversation with them', async (t) => {
+  const live = await LiveSocket.open(t, app);
+  const input = [{ role: 'developer', content: 'You are a coding agent.' }];
+  const { id } = await live.ask({ model: 'assistant', store: false, generate: false, input });
+  await live.ask({ model: 'assistant', store: false, previous_response_id: id, input: 'Hi' });
+  t.match(app.asked.messages, [
+    { role: 'system', content: 'You are a coding agent.' },
+    { role: 'user', content: 'Hi' },
+  ]);
+});
+
 t.test('CL-3 the input of a custom tool is streamed as it comes, and replayed', async (t) => {
   const gate = Promise.withResolvers<void>();
   const toolCalls = [{ name: 'apply_patch', arguments: ['{"input":"one', ' two', gate.promise, ' three"}'] }];

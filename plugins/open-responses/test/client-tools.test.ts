@@ -10,7 +10,7 @@ const TARGET = { clientTools: 'passthrough', forwardsParam: () => true } as unkn
 function read(fields: object, target: Partial<Target> = {}) {
   const request = parseRequest({ input: 'x', ...fields });
   const items = Array.isArray(request.input) ? (request.input as readonly InputItem[]) : [];
-  return clientToolsOf(request, items, { ...TARGET, ...target });
+  return clientToolsOf(request, items, [], { ...TARGET, ...target });
 }
 
 function refusal(work: () => unknown): { param: unknown; code: unknown; message: string } {

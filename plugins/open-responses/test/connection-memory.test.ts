@@ -1,9 +1,11 @@
 import t from 'tap';
+import { NOTHING_CARRIED } from '../src/service/carried.js';
 import { ConnectionMemory, ConnectionMemoryPool } from '../src/service/connection-memory.js';
 
 const response = (id: string, size: number) => ({
   id,
   agent: 'assistant',
+  carried: NOTHING_CARRIED,
   messages: [{ role: 'user' as const, content: 'x'.repeat(size) }],
 });
 const MIB = 2 ** 20;
@@ -30,7 +32,7 @@ t.test('holds 4 MiB, and nothing that is larger', async (t) => {
   memory.put('b', response('c', 5 * MIB));
   t.equal(memory.last('b'), undefined);
   t.same([memory.bytes, pool.bytes], [0, 0]);
-  memory.put('stored', { id: 's', agent: 'assistant', messages: undefined });
+  memory.put('stored', { id: 's', agent: 'assistant', messages: undefined, carried: NOTHING_CARRIED });
   t.equal(memory.find('s')?.messages, undefined);
   t.equal(memory.bytes, 0);
 });

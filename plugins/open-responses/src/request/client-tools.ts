@@ -20,6 +20,8 @@ export interface ClientTools {
   readonly choice: unknown;
   /** Tools that no one runs here, for `x-ignored-params`. */
   readonly ignored: readonly string[];
+  /** The tools that items added, of this request and of those that it continues. */
+  readonly added: readonly RequestTool[];
 }
 
 /**
@@ -28,21 +30,28 @@ export interface ClientTools {
  * others, so that no model can call them. Tools that are neither functions nor custom tools run at
  * no one here; they are left out and named.
  *
+ * @param inherited the tools that items of earlier requests added. One that is sent again replaces
+ *   the earlier one of its name.
  * @throws ProtocolError 400 if two tools have one name, or if the request forces a call that cannot
  *   come.
  */
 export function clientToolsOf(
   { tools = [], tool_choice: choice }: ResponseRequest,
   items: readonly InputItem[],
+  inherited: readonly RequestTool[],
   target: Target,
 ): ClientTools {
   const list = new ToolList();
+  const added: RequestTool[] = [];
   if (target.clientTools !== 'ignore') {
     list.add(tools, 'tools', 'tools');
     for (const [index, item] of items.entries()) {
-      if (item?.type === 'additional_tools')
-        list.add(parseTools(item, ['input', index]), `input[${index}].tools`, `input.${index}.tools`);
+      if (item?.type !== 'additional_tools') continue;
+      const more = parseTools(item, ['input', index]);
+      list.add(more, `input[${index}].tools`, `input.${index}.tools`);
+      added.push(...more);
     }
+    list.inherit(inherited);
   }
   const allowed = typeof choice === 'object' && choice.type === 'allowed_tools' ? choice.tools : undefined;
   const taken = allowed ? list.only(allowed.map(nameOf)) : list;
@@ -51,11 +60,12 @@ export function clientToolsOf(
     if (taken.declarations.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
     if (!isKnown) throw unknownChoice();
   }
-  return { ...taken, choice: chatToolChoice(choice) };
+  const left = inherited.filter((tool) => !added.some(({ type, name }) => type === tool.type && name === tool.name));
+  return { ...taken, choice: chatToolChoice(choice), added: [...left, ...added] };
 }
 
 /** Collects tools by their names at the model. */
-class ToolList implements Omit<ClientTools, 'choice'> {
+class ToolList implements Omit<ClientTools, 'choice' | 'added'> {
   declarations: ToolDeclaration[] = [];
   params: string[] = [];
   forms = new Map<string, CallForm>();
@@ -73,8 +83,21 @@ class ToolList implements Omit<ClientTools, 'choice'> {
     }
   }
 
+  /** Adds tools of earlier requests, but those whose names are taken. */
+  inherit(tools: readonly RequestTool[]): void {
+    const earlier = new ToolList();
+    earlier.add(tools, 'previous_response_id', 'previous_response_id');
+    for (const [index, declaration] of earlier.declarations.entries()) {
+      const form = earlier.forms.get(declaration.name);
+      if (!form || this.forms.has(declaration.name)) continue;
+      this.declarations.push(declaration);
+      this.params.push(earlier.params[index] ?? 'tools');
+      this.forms.set(declaration.name, form);
+    }
+  }
+
   /** The tools with these names at the model. */
-  only(names: readonly string[]): Omit<ClientTools, 'choice'> {
+  only(names: readonly string[]): Omit<ClientTools, 'choice' | 'added'> {
     const isAllowed = (_: unknown, index: number) => names.includes(this.declarations[index]?.name ?? '');
     return {
       declarations: this.declarations.filter(isAllowed),

@@ -1,5 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import { heapLimit } from '@plugboard/kernel/contracts';
+import { type Carried, isNothing } from './carried.js';
 
 /** Values of `stream_id` on one connection. */
 export const MAX_STREAMS = 32;
@@ -18,6 +19,7 @@ interface RememberedResponse {
   readonly messages: readonly Message[] | undefined;
   /** What was said before these messages, if the response is a summary of it. */
   readonly summary?: string | undefined;
+  readonly carried: Carried;
 }
 
 /**
@@ -43,8 +45,9 @@ export class ConnectionMemory {
   put(stream: string, response: RememberedResponse): void {
     if (this.#closed) return;
     this.#forget(stream);
-    const { messages, summary = '' } = response;
-    const bytes = (messages ? Buffer.byteLength(JSON.stringify(messages)) : 0) + Buffer.byteLength(summary);
+    const { messages, summary = '', carried } = response;
+    const kept = [...(messages ? [messages] : []), ...(isNothing(carried) ? [] : [carried])];
+    const bytes = kept.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), Buffer.byteLength(summary));
     if (bytes <= MAX_BYTES) {
       this.#streams.set(stream, { response, bytes });
       this.#bytes += bytes;

@@ -5,6 +5,7 @@ import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
 import type { CallForm } from '../tools/call-form.js';
+import type { Carried } from './carried.js';
 import type { Compaction } from './compaction.js';
 import type { ConnectionMemory } from './connection-memory.js';
 import type { LocatedResponse } from './stored-responses.js';
@@ -108,6 +109,8 @@ export interface Plan {
   readonly stream: string;
   readonly ignored: readonly string[];
   readonly forms: ReadonlyMap<string, CallForm>;
+  /** For the responses that continue this one. */
+  readonly carried: Carried;
   /** Present if the response is a summary of the conversation. */
   readonly compaction: Compaction | undefined;
   readonly errorOf: (failure: Failure) => ProtocolError;

@@ -31,6 +31,7 @@ import { echoOf } from '../request/echo.js';
 import { listedItems } from '../request/input-items.js';
 import { parametersOf } from '../request/parameters.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
+import { type Carried, NOTHING_CARRIED } from './carried.js';
 import { Compaction } from './compaction.js';
 import { continueHistory } from './continue-history.js';
 import { resolveReferences } from './resolve-references.js';
@@ -43,6 +44,15 @@ import { visibleMessages } from './visible-messages.js';
 /** The reference's own limit for messages. */
 const MAX_ITEMS = 2048;
 const ID_LENGTH = 24;
+
+/** What a request continues. */
+interface Continued {
+  readonly base: Base;
+  /** The id of the previous response. */
+  readonly previous?: string;
+  readonly summary?: string | undefined;
+  readonly carried?: Carried;
+}
 
 /**
  * Checks requests and finds what they continue: agent, tools, parameters, input, history. Runs and
@@ -72,20 +82,23 @@ export class ResponsePlanner {
     const { principal } = caller;
     const target = resolveAgent(this.#runtimes.one(), request.model ?? caller.defaultModel ?? '', 'model', principal);
     const items = await this.#itemsOf(request, caller);
-    const clientTools = clientToolsOf(request, items, target);
-    const { params, ignored } = parametersOf(request, target, clientTools);
     const input = await this.#messagesOf(items, target, principal);
     const compaction = this.#compactionOf(items, principal);
     const stored = request.store !== false && request.generate !== false && !compaction;
-    const { base, previous, summary } = await this.#baseOf(
-      request,
-      { stored, compacts: compaction !== undefined },
-      target,
-      caller,
-    );
+    const {
+      base,
+      previous,
+      summary,
+      carried = NOTHING_CARRIED,
+    } = await this.#baseOf(request, { stored, compacts: compaction !== undefined }, target, caller);
+    const clientTools = clientToolsOf(request, items, carried.tools, target);
+    const { params, ignored } = parametersOf(request, target, clientTools);
     const isNamed = base.kind === 'session';
     if (compaction && isNamed) throw compactsItself(items.length - 1);
-    const { system, conversation } = split(summarizedBefore(input, summary), request.instructions);
+    const { said, conversation } = split(summarizedBefore(input, summary), request);
+    const { instructions } = request;
+    const prompt: readonly Message[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
+    const system = [...prompt, ...carried.system, ...said];
     const history = 'history' in base ? base.history : undefined;
     const added = history ? continueHistory(history, conversation) : conversation;
     // A session begins with the history; without one, the runtime is given it apart.
@@ -105,6 +118,7 @@ export class ResponsePlanner {
       stream: request.stream_id ?? '',
       ignored: [...ignored, ...clientTools.ignored, ...input.ignored],
       forms: clientTools.forms,
+      carried: { system: [...carried.system, ...said], tools: clientTools.added },
       compaction,
       head: {
         id,
@@ -185,7 +199,7 @@ export class ResponsePlanner {
     { stored, compacts }: { readonly stored: boolean; readonly compacts: boolean },
     target: Target,
     { principal, account, connection }: ResponseCaller,
-  ): Promise<{ readonly base: Base; readonly previous?: string; readonly summary?: string | undefined }> {
+  ): Promise<Continued> {
     const fresh = (history: readonly Message[]): Base => ({ kind: stored ? 'chain' : 'stateless', history });
     const key = await this.#sessionKeyOf(request, target, principal);
     if (key !== undefined) return { base: request.generate === false ? fresh([]) : { kind: 'session', key } };
@@ -201,15 +215,21 @@ export class ResponsePlanner {
     // A summary shows no more than its caller may see.
     const view = { toolVisibility: compacts ? target.toolVisibility : 'full', toolOf: () => undefined } as const;
     if (remembered?.messages)
-      return { base: fresh(visibleMessages(remembered.messages, view)), previous, summary: remembered.summary };
+      return {
+        base: fresh(visibleMessages(remembered.messages, view)),
+        previous,
+        summary: remembered.summary,
+        carried: remembered.carried,
+      };
     const found = await this.#stored.locate(previous, principal, account);
     if (!found || found.agent !== target.name) throw previousNotFound(previous);
     if (found.turn === 0) throw previousNotCommitted(previous);
-    if (stored) return { base: { kind: 'stored', previous: found }, previous };
+    const { carried } = found;
+    if (stored) return { base: { kind: 'stored', previous: found }, previous, carried };
     const history = compacts
       ? this.#stored.visibleHistory(found, principal, account)
       : this.#stored.history(found, principal, account);
-    return { base: { kind: 'stateless', history: await history }, previous };
+    return { base: { kind: 'stateless', history: await history }, previous, carried };
   }
 
   /** The key of the session that the request names; undefined if it names none. */
@@ -222,22 +242,20 @@ export class ResponsePlanner {
 }
 
 /**
- * Separates the instructions and system messages, which apply to one turn, from the conversation.
- * Instructions alone are what the model is asked: they become a user message then, which every
- * provider requires.
+ * Separates the system messages, which no session stores, from the conversation. Alone, they are
+ * what the model is asked: they become user messages then, which every provider requires.
  */
 function split(
   { messages, origins }: InputMessages,
-  instructions: string | undefined,
-): { readonly system: readonly Message[]; readonly conversation: InputMessages } {
-  const prompt: readonly Message[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
-  if (messages.length > 0 && messages.every(({ role }) => role === 'system')) {
+  { generate }: ResponseRequest,
+): { readonly said: readonly Message[]; readonly conversation: InputMessages } {
+  if (generate !== false && messages.length > 0 && messages.every(({ role }) => role === 'system')) {
     const asked = messages.map((message): Message => ({ ...message, role: 'user' }) as Message);
-    return { system: prompt, conversation: { messages: asked, origins } };
+    return { said: [], conversation: { messages: asked, origins } };
   }
   const isKept = (_: unknown, index: number) => messages[index]?.role !== 'system';
   return {
-    system: [...prompt, ...messages.filter(({ role }) => role === 'system')],
+    said: messages.filter(({ role }) => role === 'system'),
     conversation: { messages: messages.filter(isKept), origins: origins.filter(isKept) },
   };
 }

@@ -73,7 +73,7 @@ export class ResponseRunner {
       observe: (batch) => transcript?.add(batch),
       store: async (end, turnNumber = 0) => {
         if (!stored || !session || isUntold(end, response, caller)) return;
-        const document = { turn: turnNumber, response: end.response, input: plan.input };
+        const document = { turn: turnNumber, response: end.response, input: plan.input, carried: plan.carried };
         await this.#stored.put(head.id, document, session, target, principal);
       },
       onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
@@ -108,7 +108,7 @@ export class ResponseRunner {
   }
 
   #onEnd(
-    { caller, turn, stream, stored, request, base, compaction }: Plan,
+    { caller, turn, stream, stored, request, base, compaction, carried }: Plan,
     session: ResponseSession | undefined,
     response: LiveResponse,
     end: ResponseEnd,
@@ -127,6 +127,7 @@ export class ResponseRunner {
         agent: turn.target.name,
         session: base.kind === 'session' ? base.key : undefined,
         summary: compaction?.summary,
+        carried,
         messages:
           stored || session ? undefined : compaction ? [] : [...(turn.history ?? []), ...said, ...(transcript?.messages() ?? [])],
       });

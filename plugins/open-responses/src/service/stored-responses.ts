@@ -2,6 +2,7 @@ import { AgentRuntimes, type Extensions, type Message, type PluginContext, type 
 import { Account, type AgentRuntime, type Conversations, type Target, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { InputItem } from '../request/request.js';
+import { type Carried, isNothing, NOTHING_CARRIED } from './carried.js';
 import type { ResponseSession } from './response-session.js';
 import { type ToolView, visibleMessages } from './visible-messages.js';
 
@@ -21,18 +22,20 @@ export interface StoredResponse {
   readonly input: readonly InputItem[];
   /** The response, as JSON. */
   readonly response: string;
+  readonly carried: Carried;
   /** What was reserved for it. */
   readonly memory: number;
 }
 
 /** The place of a response in its session. */
-export type LocatedResponse = Pick<StoredResponse, 'conversation' | 'agent' | 'turn' | 'isChain'>;
+export type LocatedResponse = Pick<StoredResponse, 'conversation' | 'agent' | 'turn' | 'isChain' | 'carried'>;
 
 /** What the store keeps of a response. */
 interface ResponseDocument {
   readonly turn: number;
   readonly chain: boolean;
   readonly input: readonly InputItem[];
+  readonly carried?: Carried;
   readonly response: object;
 }
 
@@ -73,13 +76,15 @@ export class StoredResponses {
    */
   async put(
     id: string,
-    { turn, response, input }: Pick<StoredResponse, 'turn' | 'response' | 'input'>,
+    { turn, response, input, carried }: Pick<StoredResponse, 'turn' | 'response' | 'input' | 'carried'>,
     { conversation, isChain }: ResponseSession,
     target: Target,
     principal: Principal,
   ): Promise<void> {
     // The response is JSON already: its text is inserted unchanged.
-    const text = (chain: boolean) => `{"turn":${turn},"chain":${chain},"input":${JSON.stringify(input)},"response":${response}}`;
+    const more = isNothing(carried) ? '' : `"carried":${JSON.stringify(carried)},`;
+    const text = (chain: boolean) =>
+      `{"turn":${turn},"chain":${chain},"input":${JSON.stringify(input)},${more}"response":${response}}`;
     try {
       await this.#conversations.putDocument(conversation, id, text(isChain), principal);
     } catch (error) {
@@ -97,17 +102,17 @@ export class StoredResponses {
     const { conversation, agent, text } = found;
     const memory = Account.costOf(text.length);
     account.require(memory);
-    const { turn, chain: isChain, response, input } = JSON.parse(text) as ResponseDocument;
-    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input, memory };
+    const { turn, chain: isChain, response, input, carried = NOTHING_CARRIED } = JSON.parse(text) as ResponseDocument;
+    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input, carried, memory };
   }
 
   /** The place of a response, which takes no memory. @throws TurnError */
   async locate(id: string, principal: Principal, account: Account): Promise<LocatedResponse | undefined> {
     const found = await this.get(id, principal, account);
     if (!found) return undefined;
-    const { conversation, agent, turn, isChain, memory } = found;
+    const { conversation, agent, turn, isChain, carried, memory } = found;
     account.release(memory);
-    return { conversation, agent, turn, isChain };
+    return { conversation, agent, turn, isChain, carried };
   }
 
   /**
