@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -66,6 +66,18 @@ for (const name of ['writing-a-store.md', 'writing-an-auth-provider.md', 'writin
     }
   });
 }
+
+t.test('tool-interceptors.md: the code is that of the tested files', async (t) => {
+  const blocks = guide('tool-interceptors.md').in('ts');
+  const folder = join(root, 'test/guides/tool-interceptors');
+  t.same(
+    blocks.map(({ file }) => file).toSorted(),
+    readdirSync(folder).filter((file) => !file.includes('.test.')),
+  );
+  for (const { file = '', text, line } of blocks) {
+    t.equal(text, `// ${file}\n${readFileSync(join(folder, file), 'utf8')}`, `line ${line}: ${file}`);
+  }
+});
 
 t.test('diagnostics.md: the plugin traces a turn', async (t) => {
   const folder = await folderOf(t, guide('diagnostics.md'));

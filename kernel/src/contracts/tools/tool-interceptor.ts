@@ -5,8 +5,8 @@ import type { Tool, ToolCall, ToolOutput } from './tool-source.js';
  * A function around a tool call: it lets the call pass, changes it, answers instead of the tool, or
  * refuses the call. Discipline: nested, in file order from the outside in.
  *
- * 1. It runs for every call of an agent's own tools, whatever entry offers them. Calls of one step
- *    run at the same time, each with its own `call`. Arguments have been validated.
+ * 1. It runs for every call of an agent's own tools, of all entries. Calls of one step run at the
+ *    same time, each with its own `call`. Arguments have been validated.
  * 2. `next(call)` runs the inner interceptors and the tool, and returns what the tool returned. To
  *    change the arguments, pass a copy: `next({ ...call, input })`. Nothing else of a call can be
  *    changed. `next` may be called once; a second call throws.
@@ -14,7 +14,7 @@ import type { Tool, ToolCall, ToolOutput } from './tool-source.js';
  *    it returns.
  * 4. A `TurnError` refuses the call: the model receives its message, and the turn continues. An
  *    error of the tool comes through `next` and may be passed on. Any other error is a defect of
- *    the interceptor: it is logged with the entry, and the model is told that the tool failed.
+ *    the interceptor: it is logged with the entry, and the model receives an error.
  * 5. `call.postpone()` asks a person for approval, where the configuration does not. It throws, and
  *    the interceptor lets the error pass. After the approval the interceptor runs again, and
  *    `postpone` returns.
@@ -38,8 +38,8 @@ export interface InterceptedCall extends ToolCall {
   /** The arguments, which match the tool's `inputSchema`. */
   readonly input: Readonly<Record<string, unknown>>;
   /**
-   * Asks a person for approval before the call runs. Throws unless the call was approved. Where
-   * nothing can wait, without a session, the call is refused.
+   * Asks a person for approval before the call runs. Throws unless the call was approved. Without
+   * a session no call can wait: it is refused.
    */
   postpone(): void;
 }
