@@ -2,6 +2,8 @@ import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboar
 import { configSchema } from './config.js';
 import { MemoryStore } from './memory-store.js';
 
+export { MemoryState } from './memory-state.js';
+
 export default definePlugin({
   name: '@plugboard/store-memory',
   apiVersion: 1,

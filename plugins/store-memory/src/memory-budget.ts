@@ -10,10 +10,12 @@ export interface MemoryLimits {
   readonly maxBytes: number;
   readonly maxSessionsPerProject: number;
   readonly maxBytesPerProject: number;
+  /** Idempotency records, by default as many as the contract of `IdempotencyStore` says. */
+  readonly maxRecords?: number;
 }
 
 /** The limit that an eviction is due to, by its option. */
-type Limit = keyof MemoryLimits;
+type Limit = Exclude<keyof MemoryLimits, 'maxRecords'>;
 
 /** Everything the store holds. All of it shares the byte limit; the number is limited per kind. */
 interface StoreContents {
@@ -55,12 +57,12 @@ export class MemoryBudget {
    * push out another's (S-42). Sessions with a running turn stay, even beyond the limits.
    */
   evict(): void {
-    const { maxSessions, maxBytes } = this.#limits;
+    const { maxSessions, maxBytes, maxRecords = MAX_RECORDS } = this.#limits;
     this.#evictFromProjects();
     const { sessions, pendingCalls, records, tombstones } = this.#contents;
     this.#shrink(sessions, maxSessions, (project) => this.#evictSession(project, 'maxSessions'));
     this.#shrink(pendingCalls, maxSessions, (project) => this.#evictPendingCall(project, 'maxSessions'));
-    this.#shrink(records, MAX_RECORDS, (project) => this.#evictRecord(project, '100,000 keys'));
+    this.#shrink(records, maxRecords, (project) => this.#evictRecord(project, '100,000 keys'));
     while (sessions.bytes + pendingCalls.bytes + records.bytes > maxBytes) {
       const project = this.#largestProject();
       if (project === undefined) break;

@@ -1,8 +1,16 @@
 import { type Message, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { type IdempotencyRecord, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
-import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/testing';
+import {
+  CapturedLog,
+  ManualClock,
+  pluginContract,
+  type StoreQuotas,
+  sessionStoreContract,
+  testContext,
+} from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
+import { MemoryStore } from '../src/memory-store.js';
 
 const HOUR = 60 * 60_000;
 
@@ -38,8 +46,15 @@ t.test('fulfils the session store contract', async (t) => {
   const clock = new ManualClock();
   const openLimited = ({ maxSessions, maxBytes }: StoreQuotas) =>
     open({ maxSessionsPerProject: maxSessions, maxBytesPerProject: `${maxBytes}b` }, clock);
+  const limits = { ttl: HOUR * 24, maxSessions: 1e3, maxBytes: 1e9, maxSessionsPerProject: 1e3, maxBytesPerProject: 1e9 };
+  const openCapped = {
+    sessions: (maxSessions: number) => open({ maxSessions }, clock),
+    idempotencyRecords: (maxRecords: number) => ({
+      store: new MemoryStore({ ...limits, maxRecords }, clock, new CapturedLog().logger(clock)),
+    }),
+  };
   const register = (folder: string) => testContext(plugin, { folder, clock });
-  sessionStoreContract(t.test, { openLimited, register, open: () => open({}, clock), clock });
+  sessionStoreContract(t.test, { openLimited, openCapped, register, open: () => open({}, clock), clock });
 });
 
 t.test('expires a session `ttl` after its last turn and logs the loss', async (t) => {

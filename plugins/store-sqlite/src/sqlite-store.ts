@@ -46,6 +46,8 @@ interface SqliteStoreOptions {
   /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
   readonly quotas: ProjectQuotas;
+  /** Idempotency records, by default as many as the contract of `IdempotencyStore` says. */
+  readonly maxRecords?: number | undefined;
   /** Absent: no backups. */
   readonly backup?: BackupOptions | undefined;
   readonly clock: Clock;
@@ -123,11 +125,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** @throws StoreError if the file cannot be used; its message says what to do. */
   start(): void {
-    const { path, ttl, quotas, backup, clock, log } = this.#options;
+    const { path, ttl, quotas, maxRecords, backup, clock, log } = this.#options;
     const opened = this.#openDatabase(path);
     try {
       const logSync = new LogSync(opened.database.location() ?? path);
-      const tables = new StoreTables(path, opened, clock, ttl);
+      const tables = new StoreTables(path, opened, clock, ttl, maxRecords);
       this.#opened = {
         ...opened,
         tables,

@@ -6,19 +6,22 @@ function record(key: string, text = 'answer', project = 'acme'): IdempotencyReco
   return { key: { project, route: '/v1/chat/completions', key }, fingerprint: 'f1', result: { text } };
 }
 
-t.test('S-42 keeps 100,000 idempotency records and deletes the oldest of the project with the most beyond that', async (t) => {
-  const { store, database, close } = openStore(t.testdir());
-  t.teardown(close);
-  await store.idempotency.put(record('small', 'answer', 'small'));
-  await Promise.all(Array.from({ length: 99_999 }, (_, n) => store.idempotency.put(record(`${n}`))));
-  await store.idempotency.put(record('99998', 'once more'));
-  t.ok(await store.idempotency.get(record('0').key), 'a record that is replaced counts once');
-  await store.idempotency.put(record('one more'));
-  t.equal(await store.idempotency.get(record('0').key), undefined);
-  t.ok(await store.idempotency.get(record('1000').key));
-  t.ok(await store.idempotency.get(record('small', '', 'small').key), 'the oldest record of all, of another project');
-  t.equal(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n, 99_001);
-});
+t.test(
+  'S-42 deletes the oldest hundredth of the idempotency records beyond the maximum, of the project with the most',
+  async (t) => {
+    const { store, database, close } = openStore(t.testdir(), { maxRecords: 1_000 });
+    t.teardown(close);
+    await store.idempotency.put(record('small', 'answer', 'small'));
+    await Promise.all(Array.from({ length: 999 }, (_, n) => store.idempotency.put(record(`${n}`))));
+    await store.idempotency.put(record('998', 'once more'));
+    t.ok(await store.idempotency.get(record('0').key), 'a record that is replaced counts once');
+    await store.idempotency.put(record('one more'));
+    t.equal(await store.idempotency.get(record('0').key), undefined);
+    t.ok(await store.idempotency.get(record('10').key));
+    t.ok(await store.idempotency.get(record('small', '', 'small').key), 'the oldest record of all, of another project');
+    t.equal(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n, 991);
+  },
+);
 
 t.test('deletes expired records in small steps', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir());

@@ -32,14 +32,14 @@ export async function loaded(store: SessionStore, id: SessionId) {
 /** Starts a store over a file in a folder. */
 export function openStore<C extends Clock = ManualClock>(
   folder: string,
-  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas; backup?: BackupOptions } = {},
+  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas; maxRecords?: number; backup?: BackupOptions } = {},
 ) {
   const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
   const opened: DatabaseSync[] = [];
-  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 }, backup } = options;
-  const store = new SqliteStore({ path, ttl, quotas, backup, clock, log: log.logger(clock) }, (file) => {
+  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 }, maxRecords, backup } = options;
+  const store = new SqliteStore({ path, ttl, quotas, maxRecords, backup, clock, log: log.logger(clock) }, (file) => {
     const found = openDatabase(file);
     opened.push(found.database);
     return found;

@@ -23,6 +23,7 @@ t.test('fulfils the session store contract', async (t) => {
     return openStore(join(root, String(count - 1)), { clock });
   };
   const openLimited = (quotas: StoreQuotas) => openStore(join(root, String(count++)), { clock, quotas });
+  const idempotencyRecords = (maxRecords: number) => openStore(join(root, String(count++)), { clock, maxRecords });
   const kill = () => {
     const folder = join(root, String(count++));
     mkdirSync(folder);
@@ -31,7 +32,7 @@ t.test('fulfils the session store contract', async (t) => {
     return { process: child, open: () => openStore(folder, { clock: new ManualClock(Date.now()) }) };
   };
   const register = (folder: string) => testContext(plugin, { folder, clock });
-  sessionStoreContract(t.test, { open, clock, reopen, kill, openLimited, register });
+  sessionStoreContract(t.test, { open, clock, reopen, kill, openLimited, openCapped: { idempotencyRecords }, register });
 });
 
 t.test('creates the file relative to the configuration, with its folders, for the server alone', async (t) => {

@@ -7,8 +7,11 @@ import { prepareAll, type Statements, timestamp } from './statements.js';
 const DAY = 24 * 60 * 60_000;
 /** Set by the contract of `IdempotencyStore`. */
 const MAX_RECORDS = 100_000;
-/** Deleted at once beyond the limit, so that rows are counted once per so many new records. */
-const OVERFLOW_ROWS = 1_000;
+/**
+ * Share of the limit that is deleted at once beyond it, so that rows are counted once per so many
+ * new records.
+ */
+const OVERFLOW = 0.01;
 /** Maximum number of rows that one sweep deletes. */
 const SWEEP_ROWS = 100;
 
@@ -18,12 +21,14 @@ const SWEEP_ROWS = 100;
  */
 export class IdempotencyTable {
   readonly #clock: Clock;
+  readonly #maxRecords: number;
   readonly #sql: Statements<keyof typeof SQL>;
   /** At least the number of rows: replaced and rolled back records are counted too. */
   #maxCount: number;
 
-  constructor(database: DatabaseSync, clock: Clock) {
+  constructor(database: DatabaseSync, clock: Clock, maxRecords = MAX_RECORDS) {
     this.#clock = clock;
+    this.#maxRecords = maxRecords;
     this.#sql = prepareAll(database, SQL);
     this.#maxCount = this.#count();
   }
@@ -43,7 +48,7 @@ export class IdempotencyTable {
     this.#sql.put.run(...keyColumns(key), fingerprint, answer, timestamp(this.#clock) + DAY);
     const added = { project: key.project, bytes: recordSize(record) - before };
     this.#maxCount++;
-    return this.#maxCount > MAX_RECORDS ? [added, ...this.#deleteOverflow()] : [added];
+    return this.#maxCount > this.#maxRecords ? [added, ...this.#deleteOverflow()] : [added];
   }
 
   /** Deletes some expired records. */
@@ -59,7 +64,8 @@ export class IdempotencyTable {
   #deleteOverflow(): readonly SizeChange[] {
     const count = this.#count();
     const largest = this.#sql.largestProject.get()?.project ?? null;
-    const deleted = count > MAX_RECORDS ? this.#sql.deleteOldest.all(largest, count - MAX_RECORDS + OVERFLOW_ROWS - 1) : [];
+    const surplus = count - Math.floor(this.#maxRecords * (1 - OVERFLOW)) - 1;
+    const deleted = count > this.#maxRecords ? this.#sql.deleteOldest.all(largest, surplus) : [];
     this.#maxCount = this.#count();
     return deleted.map(freed);
   }

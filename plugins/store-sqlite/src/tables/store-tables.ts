@@ -31,8 +31,11 @@ export class StoreTables {
   readonly #expired: ExpiredRows;
   readonly #ttl: number;
 
-  /** @param ttl milliseconds from a session's last turn to its expiry. */
-  constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number) {
+  /**
+   * @param ttl milliseconds from a session's last turn to its expiry.
+   * @param maxRecords maximum number of idempotency records.
+   */
+  constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number, maxRecords?: number) {
     this.sessions = new SessionTable(path, opened.database, clock, ttl * USE_PRECISION);
     this.sessionInfo = new SessionInfoTable(path, opened.database);
     this.forks = new ForkTable(opened, this.sessions);
@@ -40,7 +43,7 @@ export class StoreTables {
     this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
     this.documents = new DocumentTable(opened.database);
     this.approvals = new ApprovalTable(opened.database);
-    this.idempotency = new IdempotencyTable(opened.database, clock);
+    this.idempotency = new IdempotencyTable(opened.database, clock, maxRecords);
     this.state = new StateTable(opened.database);
     this.#expired = new ExpiredRows(opened, clock);
     this.#ttl = ttl;

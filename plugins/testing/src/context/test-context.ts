@@ -16,11 +16,11 @@ import {
 } from '@plugboard/kernel';
 import { Budgets } from '@plugboard/kernel/contracts';
 import { OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
+import { MemoryState } from '@plugboard/store-memory';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
 import { ManualClock } from '../base/clock.js';
 import { SequentialIds } from '../base/ids.js';
 import { checkOptions } from './options.js';
-import { TestState } from './test-state.js';
 
 /** What `testContext` registers a plugin with. Everything has a default. @experimental */
 export interface TestContextOptions {
@@ -100,7 +100,7 @@ export function testContext<S extends JsonSchema>(
     },
   };
   const registry = new Registry();
-  const state = new TestState();
+  const state = new MemoryState();
   registry.contribute(TestStates, { name: 'state', value: state, entry: 'test.state', shared: {} });
   const log = new CapturedLog();
   const { entries = () => [] } = options.check ?? {};
@@ -151,7 +151,7 @@ export function testContext<S extends JsonSchema>(
 }
 
 /** What keeps `ctx.state` in a test. */
-const TestStates = defineExtensionPoint<TestState>('test.state', { discipline: 'one' });
+const TestStates = defineExtensionPoint<MemoryState>('test.state', { discipline: 'one' });
 
 const QUIET: HostView = {
   phase: 'running',

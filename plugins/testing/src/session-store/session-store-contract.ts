@@ -3,6 +3,7 @@ import type { ManualClock } from '../base/clock.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { approvalCases } from './cases/approval-cases.js';
+import { type CappedStore, capCases } from './cases/cap-cases.js';
 import { conversationCases } from './cases/conversation-cases.js';
 import { deleteCases } from './cases/delete-cases.js';
 import { documentCases } from './cases/document-cases.js';
@@ -49,6 +50,11 @@ export interface SessionStoreContractOptions {
   /** Opens an empty store that limits what one project stores. Adds the cases about quotas. */
   readonly openLimited?: (quotas: StoreQuotas) => Promise<OpenedStore> | OpenedStore;
   /**
+   * Opens an empty store that limits what all projects together store. Adds a case for each cap
+   * that is there (S-42).
+   */
+  readonly openCapped?: CappedStore;
+  /**
    * Registers the plugin of the store, for example with `testContext`, with options that keep
    * everything in this folder. Adds the case about registration.
    */
@@ -67,7 +73,7 @@ export function sessionStoreContract(test: DeclareTest, options: SessionStoreCon
 
 /** The cases of `sessionStoreContract`. */
 export function sessionStoreCases(options: SessionStoreContractOptions): readonly ContractCase[] {
-  const { open, clock, reopen, kill, openLimited, register } = options;
+  const { open, clock, reopen, kill, openLimited, openCapped = {}, register } = options;
   const contract = new Contract('A session store');
   const add: Suite['add'] = (name, check, source = 'SessionStore') => {
     contract.add(name, source, async () => {
@@ -116,6 +122,7 @@ export function sessionStoreCases(options: SessionStoreContractOptions): readonl
   stateCases(suite);
   if (kill) killCases(suite, kill);
   if (openLimited) quotaCases(suite, (quotas) => () => openLimited(quotas));
+  capCases(suite, openCapped);
   if (register) registrationCase(suite, register);
   return contract.cases;
 }

@@ -1,13 +1,13 @@
 import { OPEN } from '@plugboard/kernel/contracts';
+import { MemoryState } from '@plugboard/store-memory';
 import t from 'tap';
 import { ScriptedRuntime, type ScriptedTurn } from '../../src/context/scripted-runtime.js';
-import { TestState } from '../../src/context/test-state.js';
 import { assertGrammar, readAll } from '../../src/suites/event-grammar.js';
 
 const CHANGE = { entry: 'plugins.test', key: 'offset', text: '1' };
 
 function opened(...turns: ScriptedTurn[]) {
-  const state = new TestState();
+  const state = new MemoryState();
   const runtime = new ScriptedRuntime({ agents: ['helper'], state });
   runtime.enqueue(...turns);
   const resolved = runtime.resolve('helper');

@@ -27,7 +27,7 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { TestState } from '../../src/context/test-state.js';
+import { MemoryState } from '@plugboard/store-memory';
 import { type ContractCase, ManualClock } from '../../src/index.js';
 import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
 import type { OpenedStore } from '../../src/session-store/support/suite.js';
@@ -60,7 +60,7 @@ export class StoredData {
   readonly documents = new Map<string, StoredDocument>();
   readonly approvals = new Map<string, StoredApproval>();
   readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
-  readonly state = new TestState();
+  readonly state = new MemoryState();
 }
 
 /** The least that keeps the contract. What is wrong with a store in a test is what it overrides. */
@@ -139,6 +139,7 @@ export class PlainStore implements SessionStore {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
     const copies = structuredClone({ messages, idempotency, approvals }); // before anything changes
+    this.kept.state.assertFits(state);
     this.kept.state.apply(state);
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
     const number = session.turns.push(copies.messages);

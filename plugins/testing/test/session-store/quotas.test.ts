@@ -1,4 +1,4 @@
-import { ProjectQuotaExceeded, type SessionId, type TurnCommit } from '@plugboard/kernel/contracts';
+import { type IdempotencyRecord, ProjectQuotaExceeded, type SessionId, type TurnCommit } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import type { StoreQuotas } from '../../src/index.js';
 import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
@@ -94,6 +94,69 @@ t.test('finds stores that do not keep their quotas', async (t) => {
     }
   }
   t.same(await brokenQuotas(Mute), [sessions, bytes, records]);
+});
+
+t.test('finds stores whose caps let a project push out another, or evict too much or too little', async (t) => {
+  /** Evicts sessions and records beyond a cap. `victimOf` chooses from the projects of all. */
+  class Capped extends PlainStore {
+    max = 1_000;
+    victimOf(projects: readonly string[]): string | undefined {
+      const counts = [...Map.groupBy(projects, (project) => project)].map(([project, all]) => [project, all.length] as const);
+      return counts.toSorted(([, a], [, b]) => b - a)[0]?.[0];
+    }
+    override async create(...[id, session]: Parameters<PlainStore['create']>) {
+      await super.create(id, session);
+      while (this.sessions.size > this.max) {
+        const all = [...this.sessions.values()].map((one) => one.id);
+        const project = this.victimOf(all.map((one) => one.project));
+        const victim = all.find((one) => project === undefined || one.project === project);
+        this.sessions.delete(this.keyOf(victim ?? id));
+      }
+    }
+    override putAnswer(record: IdempotencyRecord) {
+      super.putAnswer(record);
+      while (this.kept.answers.size > this.max) {
+        const all = [...this.kept.answers.values()].map((one) => one.record.key);
+        const project = this.victimOf(all.map((one) => one.project));
+        const victim = all.find((one) => project === undefined || one.project === project);
+        this.kept.answers.delete(this.answerKeyOf(victim ?? record.key));
+      }
+    }
+  }
+  const [sessions, records] = [
+    'S-42 evicts sessions of the project with the most',
+    'S-42 evicts idempotency records of the project with the most',
+  ];
+  const broken = async (Store: typeof Capped) => {
+    const capped = (max: number) => ({ store: Object.assign(new Store(), { max }) });
+    const openCapped = { sessions: capped, idempotencyRecords: capped };
+    const cases = sessionStoreCases({ open: () => ({ store: new Store() }), openCapped });
+    return failing(cases.filter(({ name }) => name.startsWith('S-42')));
+  };
+  t.same(await broken(Capped), []);
+
+  class OldestOfAll extends Capped {
+    override victimOf() {
+      return undefined;
+    }
+  }
+  t.same(await broken(OldestOfAll), [sessions, records]);
+
+  class Uncapped extends Capped {
+    override create = PlainStore.prototype.create;
+    override putAnswer = PlainStore.prototype.putAnswer;
+  }
+  t.same(await broken(Uncapped), [sessions, records]);
+
+  class Half extends Capped {
+    override putAnswer(record: IdempotencyRecord) {
+      const { max } = this;
+      if (this.kept.answers.size === max) this.max = max / 2;
+      super.putAnswer(record);
+      this.max = max;
+    }
+  }
+  t.same(await broken(Half), [records]);
 });
 
 t.test('finds a store that has side effects when it is registered', async (t) => {

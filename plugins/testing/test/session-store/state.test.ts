@@ -1,11 +1,11 @@
 import type { StateChange } from '@plugboard/kernel';
 import type { SessionId, TurnCommit } from '@plugboard/kernel/contracts';
+import { MemoryState } from '@plugboard/store-memory';
 import t from 'tap';
-import { TestState } from '../../src/context/test-state.js';
 import { failingCases, PlainStore } from './plain-store.js';
 
 /** The cases that fail for a store with this state. */
-function failingWith(State: typeof TestState): Promise<readonly string[]> {
+function failingWith(State: typeof MemoryState): Promise<readonly string[]> {
   return failingCases(
     class extends PlainStore {
       readonly #state = new State();
@@ -18,9 +18,9 @@ function failingWith(State: typeof TestState): Promise<readonly string[]> {
 
 t.test('finds state that entries share', async (t) => {
   const merged = 'all';
-  class Shares extends TestState {
+  class Shares extends MemoryState {
     override get = (_: string, key: string) => super.get(merged, key);
-    override list = (_: string, page: Parameters<TestState['list']>[1]) => super.list(merged, page);
+    override list = (_: string, page: Parameters<MemoryState['list']>[1]) => super.list(merged, page);
     override apply = (changes: readonly StateChange[]) => super.apply(changes.map((change) => ({ ...change, entry: merged })));
   }
   const found = await failingWith(Shares);
@@ -29,8 +29,8 @@ t.test('finds state that entries share', async (t) => {
 });
 
 t.test('finds the wrong order, a missing limit, and half of a change', async (t) => {
-  class ByUtf16 extends TestState {
-    override async list(entry: string, page: Parameters<TestState['list']>[1]) {
+  class ByUtf16 extends MemoryState {
+    override async list(entry: string, page: Parameters<MemoryState['list']>[1]) {
       const all = await super.list(entry, { prefix: page.prefix });
       return all
         .toSorted((a, b) => (a.key < b.key ? -1 : 1))
@@ -41,9 +41,9 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
   const inOrder = 'lists keys of the state by prefix, in the order of their bytes, page by page';
   t.ok((await failingWith(ByUtf16)).includes(inOrder));
 
-  class Half extends TestState {
-    override apply(changes: readonly StateChange[]) {
-      for (const change of changes) super.apply([change]);
+  class Half extends MemoryState {
+    override async change(changes: readonly StateChange[]) {
+      for (const change of changes) await super.change([change]);
     }
   }
   t.ok((await failingWith(Half)).includes('refuses more keys of the state than an entry may have, and changes nothing'));
