@@ -19,7 +19,7 @@ import { Shell } from '../support/shell.js';
 const root = join(import.meta.dirname, '../..');
 const exec = promisify(execFile);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
-const KINDS = ['tool', 'model', 'store', 'auth', 'transport', 'channel', 'interceptor'];
+const KINDS = ['tool', 'model', 'store', 'auth', 'transport', 'channel', 'interceptor', 'tool-interceptor'];
 
 const folder = await mkdtemp(join(tmpdir(), 'plugboard-'));
 t.teardown(() => rm(folder, { recursive: true, force: true }));
@@ -180,11 +180,13 @@ for (const kind of KINDS) {
     const inPlugin = { cwd: plugin, env };
     await exec(process.execPath, [tsc], inPlugin);
     await exec(process.execPath, [tsc, '-p', 'test'], inPlugin);
-    const { stdout } = await exec(process.execPath, ['--test', '--test-reporter=tap'], inPlugin);
-    t.match(stdout, /^# fail 0$/m);
-    t.ok(Number(/^# pass (\d+)$/m.exec(stdout)?.[1]) > 15, 'the contract suites ran');
+    const test = ['--test', '--test-reporter=@plugboard/testing/reporter'];
+    const { stdout } = await exec(process.execPath, [...test, 'test/**/*.test.ts'], inPlugin);
+    t.match(stdout, /^ℹ fail 0$/m);
+    t.ok(Number(/^ℹ pass (\d+)$/m.exec(stdout)?.[1]) > 15, 'the contract suites ran');
+    await t.rejects(exec(process.execPath, [...test, 'none/**/*.test.ts'], inPlugin), { code: 1 }, 'a run without tests fails');
     const [example = ''] = /(?<=```yaml\n).*?(?=```)/s.exec(await readFile(join(plugin, 'README.md'), 'utf8')) ?? [];
-    const used = example.replace(/use: plugboard-\w+-my-\w+/, `use: ./my-${kind}`);
+    const used = example.replace(/use: plugboard-\w+-my-[\w-]+/, `use: ./my-${kind}`);
     const rest = ['transports: { http: {}, chat-completions: {} }', 'models: { demo: {} }'].filter(
       (line) => !used.includes(`${line.split(':')[0]}:`),
     );
