@@ -276,8 +276,8 @@ export class Conversation {
     if (this.session || !this.#app.server.canKeepSessions) return;
     await this.try(async () => {
       try {
-        const metadata = { title: titleOf(input), ...this.metadata };
-        this.session = await this.#sessions.create({ agent: this.agent, id: this.key, metadata });
+        const { agent, key: id, metadata } = this;
+        this.session = await this.#sessions.create({ agent, id, metadata }, titleOf(input));
       } catch (error) {
         const { code, status } = /** @type {ApiError} */ (error);
         if (code !== 'conversation_exists' && status !== 403) throw error; // else the session continues under its key

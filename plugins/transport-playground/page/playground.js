@@ -15,6 +15,9 @@ const AGENT = 'plugboard.agent';
 /** Milliseconds between looks at the server's health. */
 const HEALTH_INTERVAL = 20_000;
 
+/** Milliseconds without a key before a search is sent. */
+const SEARCH_DELAY = 200;
+
 /**
  * The state of the page, and its actions. Views read the state and render again on `change`.
  *
@@ -38,6 +41,9 @@ export class Playground extends EventTarget {
   chat = this.#conversation('');
   /** Conversations whose turns run, also if they are not shown. @type {Set<Conversation>} */
   #running = new Set();
+
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #search;
 
   async start() {
     addEventListener('hashchange', () => void this.#openAddress());
@@ -145,6 +151,14 @@ export class Playground extends EventTarget {
   async open(session) {
     setAddress(session.id);
     await this.#openAddress();
+  }
+
+  /** @param {Partial<import('./sessions.js').SessionFilter>} change */
+  filterSessions(change) {
+    Object.assign(this.sessions.filter, change);
+    clearTimeout(this.#search);
+    this.#search = setTimeout(() => void this.#loadSessions(), SEARCH_DELAY);
+    this.#changed();
   }
 
   async moreSessions() {

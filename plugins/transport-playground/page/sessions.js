@@ -3,17 +3,24 @@
  * @property {string} id
  * @property {string} key
  * @property {string} agent
- * @property {number} updated_at seconds since 1970
+ * @property {number} created_at seconds since 1970
+ * @property {number} updated_at
  * @property {number} turns
  * @property {'idle' | 'running' | 'quarantined'} status
+ * @property {string | null} title the start of its first message
  * @property {Record<string, string>} metadata
+ */
+
+/**
+ * Which sessions are listed. Empty texts filter nothing.
+ * @typedef {{ search: string, agent: string, status: string }} SessionFilter
  */
 
 const PAGE = 30;
 
-/** The title of a session, or else its key. @param {Session} session */
-export function sessionTitle({ metadata, key }) {
-  return metadata.title || key;
+/** The title that somebody gave a session, or its own, or its key. @param {Session} session */
+export function sessionTitle({ metadata, title, key }) {
+  return metadata.title || title || key;
 }
 
 /** The caller's sessions, newest first. */
@@ -24,7 +31,11 @@ export class Sessions {
   /** @type {'off' | 'loading' | 'ready' | 'failed'} */
   status = 'off';
   error = '';
+  /** @type {SessionFilter} */
+  filter = { search: '', agent: '', status: '' };
   #api;
+  /** Counts the lists that were asked for: an earlier one that arrives later is dropped. */
+  #asked = 0;
 
   /** @param {import('./api.js').Api} api */
   constructor(api) {
@@ -34,12 +45,15 @@ export class Sessions {
   /** Reads the newest ones. */
   async load() {
     if (this.status !== 'ready') this.status = 'loading';
+    const asked = ++this.#asked;
     try {
-      const { data, has_more } = await this.#api.get(`v1/conversations?limit=${PAGE}`);
+      const { data, has_more } = await this.#api.get(`v1/conversations?${this.#query}`);
+      if (asked !== this.#asked) return;
       this.list = data;
       this.hasMore = has_more;
       this.status = 'ready';
     } catch (error) {
+      if (asked !== this.#asked) return;
       this.list = [];
       this.hasMore = false;
       this.status = 'failed';
@@ -50,9 +64,21 @@ export class Sessions {
   async more() {
     const last = this.list.at(-1);
     if (!last) return;
-    const { data, has_more } = await this.#api.get(`v1/conversations?limit=${PAGE}&after=${encodeURIComponent(last.id)}`);
+    const asked = this.#asked;
+    const { data, has_more } = await this.#api.get(`v1/conversations?${this.#query}&after=${encodeURIComponent(last.id)}`);
+    if (asked !== this.#asked) return;
     this.list = [...this.list, ...data];
     this.hasMore = has_more;
+  }
+
+  /** Whether the list leaves sessions out. */
+  get isFiltered() {
+    return Object.values(this.filter).some((text) => text !== '');
+  }
+
+  get #query() {
+    const filters = Object.entries(this.filter).filter(([, text]) => text.trim() !== '');
+    return new URLSearchParams([['limit', String(PAGE)], ...filters]).toString();
   }
 
   /** @param {string} id @returns {Promise<Session>} */
@@ -100,11 +126,11 @@ export class Sessions {
   }
 
   /**
-   * @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @returns
-   * {Promise<Session>}
+   * @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @param {string}
+   *   title the one that the first message will give it @returns {Promise<Session>}
    */
-  async create(fields) {
-    const session = await this.#api.post('v1/conversations', fields);
+  async create(fields, title) {
+    const session = { ...(await this.#api.post('v1/conversations', fields)), title };
     this.list = [session, ...this.list];
     return session;
   }
@@ -138,7 +164,7 @@ export class Sessions {
 /** The first line of a message, as the title of a session. @param {string} text */
 export function titleOf(text) {
   const line = text.trim().split('\n', 1)[0] ?? '';
-  return line.length > 60 ? `${line.slice(0, 59).trimEnd()}…` : line;
+  return line.length > 80 ? `${line.slice(0, 79).trimEnd()}…` : line;
 }
 
 /** A random key for a new session, short enough to be read out. */

@@ -15,14 +15,79 @@ export function sidebar(view) {
         ${iconButton('close', 'Close the menu', () => view.toggleSidebar(false), 'only-narrow')}
       </div>
       <button class="new-chat" @click=${() => view.newChat()}>${icon('plus')} New chat</button>
+      ${finder(view)}
       <nav class="sessions" aria-label="Sessions">${sessionList(view)}</nav>
       ${serverBox(view)}
       <div id="session-menu" class="popover menu" popover role="menu" aria-label="Session" @keydown=${onMenuKey}>
         <button role="menuitem" @click=${() => view.openDialog('rename')}>${icon('edit')} Rename</button>
         <button role="menuitem" @click=${() => view.forkSession()}>${icon('fork')} Fork</button>
+        <button role="menuitem" @click=${() => save(view, 'md')}>${icon('save')} Export as Markdown</button>
+        <button role="menuitem" @click=${() => save(view, 'json')}>${icon('save')} Export as JSON</button>
         <button role="menuitem" class="danger" @click=${() => view.openDialog('delete')}>${icon('trash')} Delete</button>
       </div>
     </aside>`;
+}
+
+/** The search and the filters of the list. @param {View} view */
+function finder(view) {
+  const { app } = view;
+  const { sessions, server } = app;
+  const { search, agent, status } = sessions.filter;
+  if (sessions.status !== 'ready' || (sessions.list.length === 0 && !sessions.isFiltered)) return nothing;
+  const isOn = agent !== '' || status !== '';
+  const onSearch = (/** @type {Event} */ { target }) =>
+    app.filterSessions({ search: /** @type {HTMLInputElement} */ (target).value });
+  return html`
+    <div class="finder">
+      <input type="search" aria-label="Search sessions" placeholder="Search" maxlength="200" autocomplete="off"
+        .value=${search} @input=${onSearch}>
+      <button class="icon-button" aria-label=${isOn ? 'Filter sessions, a filter is on' : 'Filter sessions'}
+        title="Filter" aria-pressed=${isOn} @click=${(/** @type {Event} */ event) => view.openPopover(event, '#session-filter')}>
+        ${icon('filter')}
+      </button>
+    </div>
+    <div id="session-filter" class="popover" popover role="dialog" aria-label="Filter sessions">
+      ${choice('Agent', agent, [['', 'All agents'], ...server.models.map(({ id }) => [id, id])], (value) =>
+        app.filterSessions({ agent: value }),
+      )}
+      ${choice(
+        'State',
+        status,
+        [
+          ['', 'Any state'],
+          ['running', 'Running'],
+          ['idle', 'Idle'],
+        ],
+        (value) => app.filterSessions({ status: value }),
+      )}
+    </div>`;
+}
+
+/**
+ * @param {string} label @param {string} chosen @param {string[][]} options values and their texts
+ * @param {(value: string) => void} onChange
+ */
+function choice(label, chosen, options, onChange) {
+  const change = (/** @type {Event} */ { target }) => onChange(/** @type {HTMLSelectElement} */ (target).value);
+  return html`
+    <label class="choice">${label}
+      <select @change=${change}>
+        ${options.map(([value, text]) => html`<option value=${value} .selected=${value === chosen}>${text}</option>`)}
+      </select>
+    </label>`;
+}
+
+/** Downloads the session of the menu. @param {View} view @param {'json' | 'md'} format */
+async function save(view, format) {
+  view.find('#session-menu')?.hidePopover();
+  if (!view.target) return;
+  try {
+    const { exportSession } = await import('../export.js');
+    await exportSession(view.app.api, view.target, format);
+  } catch (error) {
+    view.app.notice = `The session was not exported. ${/** @type {Error} */ (error).message}`;
+    view.requestUpdate();
+  }
 }
 
 /** @param {View} view */
@@ -34,6 +99,10 @@ function sessionList(view) {
   }
   if (status === 'failed') return html`<p class="hint">Sessions cannot be listed. ${error}</p>`;
   if (status !== 'ready') return nothing;
+  if (list.length === 0 && app.sessions.isFiltered) {
+    const clear = () => app.filterSessions({ search: '', agent: '', status: '' });
+    return html`<p class="hint">No session matches. <button class="plain" @click=${clear}>Show all</button></p>`;
+  }
   if (list.length === 0) return html`<p class="hint">No sessions yet. Your first message begins one.</p>`;
   return html`
     <h2>Sessions</h2>

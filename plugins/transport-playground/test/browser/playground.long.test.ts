@@ -4,6 +4,7 @@ import { accessibility } from './cases/accessibility.js';
 import { approvals } from './cases/approvals.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
+import { findingSessions } from './cases/finding-sessions.js';
 import { layout } from './cases/layout.js';
 import { markdown } from './cases/markdown.js';
 import { safety } from './cases/safety.js';
@@ -23,6 +24,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     turns,
     approvals,
     sessions,
+    findingSessions,
     access,
     code,
     markdown,
