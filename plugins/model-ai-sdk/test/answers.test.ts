@@ -90,9 +90,13 @@ t.test('finish reasons that are failures (AI-4)', async (t) => {
     gemini.server.enqueue(...scripts.map((finish) => ({ text: ['a'], finish })));
     const ends: unknown[] = [];
     for (const _ of scripts) ends.push((await readAll(gemini)).at(-1));
-    return ends.map((end) => (end as Extract<ModelEvent, { type: 'end' }>).reason);
+    return ends.map((end) => {
+      const { reason, rawReason } = end as Extract<ModelEvent, { type: 'end' }>;
+      return `${reason} ${rawReason}`;
+    });
   };
-  t.same(await reasons('MAX_TOKENS', 'SAFETY', 'STOP'), ['length', 'content_filter', 'stop']);
+  const expected = ['length MAX_TOKENS', 'content_filter SAFETY', 'stop STOP'];
+  t.same(await reasons('MAX_TOKENS', 'SAFETY', 'STOP'), expected, 'and the own words of the provider, for the log');
 });
 
 t.test('what the provider does not count is no number (AI-5)', async (t) => {

@@ -9,13 +9,18 @@ import t, { type Test } from 'tap';
 import { PROVIDERS } from './connection.js';
 import { type Body, listOf, NativeServer } from './servers/native-server.js';
 
+const GEMINI_KEY = PROVIDERS.google.options.apiKey;
+
 /** Gives the agent a tool with this description. */
 function tools(description: string): string {
   return `
   import { definePlugin, ToolSources } from '@plugboard/kernel';
-  const clock = { name: 'clock', description: ${JSON.stringify(description)}, effect: 'read', inputSchema: { type: 'object', properties: {} }, run: () => 'noon' };
+  const clock = {
+    name: 'clock', description: ${JSON.stringify(description)}, effect: 'read',
+    inputSchema: { type: 'object', properties: {} }, run: () => 'noon',
+  };
   export default definePlugin({
-    name: 'tools', apiVersion: 1, summary: 'A tool', configSchema: { type: 'object', properties: { version: { type: 'integer' } } },
+    name: 'tools', apiVersion: 1, summary: 'A tool', configSchema: { type: 'object', properties: {} },
     register: (ctx) => ctx.contribute(ToolSources, { tools: () => [clock], names: 'plain' }),
   });`;
 }
@@ -38,7 +43,8 @@ transports: { http: { port: 0 }, chat-completions: {} }
 sessions: { use: sqlite, path: ./sessions.db }
 models:
   claude: { use: ai-sdk, provider: "@ai-sdk/anthropic", model: claude-opus-4-8, apiKey: ${key}, baseUrl: "\${CLAUDE}" }
-  gemini: { use: ai-sdk, provider: "@ai-sdk/google", model: gemini-3-pro-preview, apiKey: ${PROVIDERS.google.options.apiKey}, baseUrl: "\${GEMINI}" }
+  gemini:
+    { use: ai-sdk, provider: "@ai-sdk/google", model: gemini-3-pro-preview, apiKey: ${GEMINI_KEY}, baseUrl: "\${GEMINI}" }
 tools: { kit: { use: ${tools} } }
 agents:
   assistant: { model: [claude, gemini], system: ${system}, tools: [kit] ${agent} }
@@ -158,4 +164,9 @@ t.test('a refused request is repeated once without what the provider attached (R
   t.same(thoughtsIn(claude.requests[3]?.body), []);
   await say('Three?');
   t.same(claude.refusals, []);
+  t.same(
+    claude.requests.slice(4).map(({ body }) => thoughtsIn(body)),
+    [['Thought 3a.'], ['Thought 3a.', 'Thought 4b.'], ['Thought 3a.', 'Thought 4b.', 'Thought 5a.']],
+    'what was refused is not sent again',
+  );
 });

@@ -1,7 +1,7 @@
 import type { AgentEvent, Principal } from '@plugboard/kernel';
-import type { Conversation, Failure, FailureCode } from '@plugboard/kernel/contracts';
+import { type Conversation, type Failure, type FailureCode, NO_USAGE } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { chunksOf, errorOf, finished, HI, NOW, says, startRoute } from './support/route.js';
+import { chunksOf, errorOf, finished, HI, NOW, startRoute } from './support/route.js';
 
 const step = { type: 'step', step: 1, connection: 'fast' } as const;
 
@@ -327,12 +327,14 @@ t.test('the access log has the turn and a hash of the session key', async (t) =>
       tool_calls: 1,
       input_tokens: 10,
       output_tokens: 5,
+      usage_known: undefined,
+      finish_reason: undefined,
       outcome: undefined,
     });
     t.match(notes.session_hash, /^[0-9a-f]{16}$/);
     t.notMatch(JSON.stringify(notes), /ann/);
   }
-  const { ask, notes } = startRoute({ batches: says('Hi') });
+  const { ask, notes } = startRoute({ batches: [[step, { ...finished, usage: NO_USAGE, rawReason: 'SAFETY' }]] });
   await ask();
-  t.equal(notes.session_hash, undefined);
+  t.match(notes, { session_hash: undefined, usage_known: false, finish_reason: 'SAFETY' });
 });

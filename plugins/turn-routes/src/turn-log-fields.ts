@@ -38,12 +38,16 @@ export class TurnLogFields {
    * The fields, by their names in the log. `outcome` is needed because a stream may fail after its
    * status was sent.
    */
-  fields(): Readonly<Record<string, string | number | undefined>> {
+  fields(): Readonly<Record<string, string | number | boolean | undefined>> {
+    const { usage, rawReason } = this.#finished ?? {};
     return {
       steps: this.#steps,
       tool_calls: this.#toolCalls,
-      input_tokens: this.#finished?.usage.promptTokens,
-      output_tokens: this.#finished?.usage.completionTokens,
+      input_tokens: usage?.promptTokens,
+      output_tokens: usage?.completionTokens,
+      // Every request has tokens: none means that the model server did not count them.
+      usage_known: this.#steps > 0 && usage?.promptTokens === 0 ? false : undefined,
+      finish_reason: rawReason,
       outcome: this.#failure && outcomeOf(this.#failure),
     };
   }

@@ -172,6 +172,8 @@ export interface TurnFinished {
   readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | undefined;
   /** The stop sequence that ended the text, if the model server named it. */
   readonly stopSequence?: string | undefined;
+  /** The model server's own finish reason, for the log, if it is another word than its `reason`. */
+  readonly rawReason?: string | undefined;
   /** Sum over all model calls. */
   readonly usage: Usage;
 }

@@ -170,6 +170,8 @@ export interface ModelEnd {
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
   /** The stop sequence that ended the text, if the model server names it. */
   readonly stopSequence?: string | undefined;
+  /** The model server's own finish reason, for the log, if it is another word than `reason`. */
+  readonly rawReason?: string | undefined;
   /** Data that later requests need with the message: any JSON value, or undefined. See `Extra`. */
   readonly extra?: unknown;
 }

@@ -16,10 +16,24 @@ export function withOwnExtras(
   const before = new PrefixDigest(tools);
   return messages.map((message) => {
     const prefix = hasExtras(message) ? before.value : '';
-    const own = filterExtras(message, (extra) => extra.connection === connection && extra.prefix === prefix);
+    const own = filterExtras(
+      message,
+      (extra) => extra.connection === connection && extra.prefix === prefix && !refused.has(extra),
+    );
     before.add(own);
     return own;
   });
+}
+
+/** Extras that their provider refused. As long as their session stays in memory, they stay out. */
+const refused = new WeakSet<Extra>();
+
+/** The provider refused a request with these messages, and accepted it without their extras. */
+export function refuseExtras(messages: readonly Message[]): void {
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const { extra } of [message, ...(message.tool_calls ?? [])]) if (extra) refused.add(extra);
+  }
 }
 
 /** Messages without extras, as a caller may send them. Returns the list itself if it has none. */

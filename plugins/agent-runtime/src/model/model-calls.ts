@@ -1,8 +1,8 @@
-import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
+import type { Clock, Extensions, IdSource, Logger, Message } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { reasonOf } from '../diagnostics/reason.js';
-import { withoutExtras } from '../history/extra.js';
+import { refuseExtras, withoutExtras } from '../history/extra.js';
 import { delay } from './delay.js';
 
 /** Attempts per connection. */
@@ -76,22 +76,23 @@ export class ModelCalls {
       const connector = this.#models.get(name);
       if (!connector) continue;
       let request = requestFor(connector, name);
-      let refusal: ModelError | undefined;
+      let refused: { readonly messages: readonly Message[]; readonly error: ModelError } | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
           const rest = connector.stream(request, signal)[Symbol.asyncIterator]();
           const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
           if (done) throw new ModelError('it ended without an answer.', { retryable: true });
           this.#failures.delete(connector);
+          if (refused) refuseExtras(refused.messages);
           return { connection: name, asked: request, first, rest };
         } catch (error) {
           if (signal.aborted || !(error instanceof ModelError)) throw error;
           // The refusal of the whole request says more than that of a request without extras.
-          last = refusal && error.isRequestFault ? refusal : error;
+          last = refused && error.isRequestFault ? refused.error : error;
         }
         const messages = isAboutHistory(last) ? withoutExtras(request.messages) : request.messages;
         if (messages !== request.messages) {
-          refusal = last;
+          refused = { messages: request.messages, error: last };
           request = { ...request, messages };
           this.log.warn({ ...asker, connection: name, reason: reasonOf(last) }, WITHOUT_EXTRAS);
           continue;

@@ -91,9 +91,10 @@ export class StepReader {
     return this.#end?.reason ?? 'stop';
   }
 
-  /** The stop sequence that ended the text, if the model server named it. */
-  get stopSequence(): string | undefined {
-    return this.#end?.stopSequence;
+  /** What the model server named at the end: its own finish reason, the stop sequence. */
+  get named(): Pick<ModelEnd, 'rawReason' | 'stopSequence'> {
+    const { rawReason, stopSequence } = this.#end ?? {};
+    return { ...(rawReason !== undefined && { rawReason }), ...(stopSequence !== undefined && { stopSequence }) };
   }
 
   /**

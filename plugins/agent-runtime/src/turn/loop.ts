@@ -159,9 +159,7 @@ export async function runLoop({
     hasText ||= read.hasText;
     const { calls, reason } = read;
     if (calls.length === 0) {
-      const { stopSequence } = read;
-      const end = finished(reason === 'tool_calls' ? 'stop' : reason, usage);
-      await write([...last, stopSequence === undefined ? end : { ...end, stopSequence }]);
+      await write([...last, { ...finished(reason === 'tool_calls' ? 'stop' : reason, usage), ...read.named }]);
       return;
     }
 
@@ -219,7 +217,7 @@ export async function runLoop({
       return;
     }
     if (endsWithClientCalls) {
-      await write([finished('tool_calls', usage)]);
+      await write([{ ...finished('tool_calls', usage), ...read.named }]);
       return;
     }
   }

@@ -171,3 +171,18 @@ t.test('an interceptor gets the prompt as `system`, and system messages that it 
     [['You are kind. Today is Friday.\n\nBe brief.'], ['Be brief.'], ['Be brief.', 'From the caller.']],
   );
 });
+
+t.test('the end of a turn has the finish reason of the model server and the stop sequence (AI-4)', async (t) => {
+  const named = { rawReason: 'end_turn', stopSequence: '###' };
+  const model = new ScriptedModel([
+    [
+      { type: 'text', text: 'a' },
+      { type: 'end', reason: 'stop', ...named },
+    ],
+    answerWith('b'),
+  ]);
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
+  t.match(endOf(await collect(runtime.run(request(target())))), { type: 'finished', reason: 'stop', ...named });
+  const plain = endOf(await collect(runtime.run(request(target()))));
+  t.notOk('rawReason' in plain || 'stopSequence' in plain);
+});

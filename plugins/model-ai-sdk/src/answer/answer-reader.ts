@@ -170,7 +170,13 @@ export class AnswerReader {
     const counts = usageOf(usage);
     return [
       ...(counts ? [{ type: 'usage', usage: counts } as const] : []),
-      { type: 'end', reason: ended, ...stopSequenceOf(providerMetadata), extra: this.#messageData() },
+      {
+        type: 'end',
+        reason: ended,
+        ...stopSequenceOf(providerMetadata),
+        ...(raw !== undefined && raw !== ended && { rawReason: raw }),
+        extra: this.#messageData(),
+      },
     ];
   }
 

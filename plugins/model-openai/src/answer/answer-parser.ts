@@ -230,7 +230,13 @@ export class AnswerParser {
     const extra = connectionData(this.#fingerprint, this.#fields.fields(keepsReasoning));
     const ended = reconcile(reason, hasCalls);
     const stopSequence = ended === 'stop' ? this.#stopSequence : undefined;
-    events.push({ type: 'end', reason: ended, ...(stopSequence !== undefined && { stopSequence }), ...(extra ? { extra } : {}) });
+    events.push({
+      type: 'end',
+      reason: ended,
+      ...(stopSequence !== undefined && { stopSequence }),
+      ...(finish && finish.word !== ended && { rawReason: finish.word }),
+      ...(extra ? { extra } : {}),
+    });
   }
 
   #noChoice(ending: Ending, stray: string | undefined): Error {

@@ -3,9 +3,9 @@ import { isText } from '../json/json.js';
 
 type Reason = ModelEnd['reason'];
 
-/** How an answer ended. */
+/** How an answer ended, and the server's word for it. */
 export type Finish =
-  | { readonly kind: 'reason'; readonly reason: Reason }
+  | { readonly kind: 'reason'; readonly reason: Reason; readonly word: string }
   /** A word that means a failure, or an unknown one. */
   | { readonly kind: 'failure' | 'unknown'; readonly word: string };
 
@@ -28,14 +28,14 @@ export function readFinishReason(finishReason: unknown, native?: unknown): Finis
 
 function finishOf(word: string): Finish {
   const exact = REASONS.get(word);
-  if (exact !== undefined) return { kind: 'reason', reason: exact };
+  if (exact !== undefined) return { kind: 'reason', reason: exact, word };
   const plain = word
     .slice(word.lastIndexOf('.') + 1)
     .trim()
     .toLowerCase()
     .replaceAll(/[\s-]+/g, '_');
   const reason = REASONS.get(plain);
-  if (reason !== undefined) return { kind: 'reason', reason };
+  if (reason !== undefined) return { kind: 'reason', reason, word };
   return { kind: FAILURES.has(plain) ? 'failure' : 'unknown', word };
 }
 

@@ -120,6 +120,8 @@ t.test('maps finish reasons to the protocol', async (t) => {
     content_filter: 'SAFETY sensitive RECITATION prohibited_content guardrail_intervened',
   };
   for (const [known, list] of Object.entries(words)) for (const word of list.split(' ')) t.equal(reason(word), known, word);
+  const end = parse(delta({ content: 'a' }, { finish_reason: 'SAFETY' })).at(-1);
+  t.match(end, { reason: 'content_filter', rawReason: 'SAFETY' }, 'the own word of the server, for the log (AI-4)');
 });
 
 t.test('tool calls override the finish reason', async (t) => {
