@@ -1,3 +1,4 @@
+import { ROOT, versionsOf } from './branches.js';
 import { newKey, titleOf } from './sessions.js';
 import { addWaiting, turnsOf, withRemembered } from './stored-turns.js';
 import {
@@ -65,6 +66,8 @@ export class Conversation {
   notice = '';
   /** Metadata of the session that its first message creates. @type {Record<string, string>} */
   metadata = {};
+  /** The branches of the session, itself included. @type {Session[]} */
+  branches = [];
 
   #app;
   #runner;
@@ -113,7 +116,25 @@ export class Conversation {
       this.#app.onChange();
     }
     await this.try(() => this.#addWaiting());
+    await this.try(() => this.readBranches());
     void this.#follow();
+  }
+
+  /** Reads the other branches of the session, if it has any. */
+  async readBranches() {
+    const { session } = this;
+    if (!session || !(ROOT in session.metadata)) return;
+    this.branches = await this.#sessions.group(session);
+    for (const turn of this.turns) turn.version++;
+  }
+
+  /**
+   * The versions of a turn in the branches of the session, and which one of them is shown.
+   * @param {Turn} turn
+   */
+  versionsOf({ number, after }) {
+    if (!this.session || this.branches.length === 0) return { versions: [], at: 0 };
+    return versionsOf(this.branches, this.session, number || after + 1);
   }
 
   /**
@@ -159,6 +180,9 @@ export class Conversation {
     });
   }
 
+  /** Resolves when the session of the last message that was sent exists, or cannot. */
+  begun = Promise.resolve();
+
   /** @param {string} input */
   async send(input) {
     if (this.isRunning || this.agent === '' || input.trim() === '') return;
@@ -170,7 +194,8 @@ export class Conversation {
     this.notice = '';
     this.#app.announce(`Sent to ${this.agent}.`);
     this.#app.onChange();
-    if (!this.isStateless) await this.#makeSession(input);
+    this.begun = this.isStateless ? Promise.resolve() : this.#makeSession(input);
+    await this.begun;
     this.#app.onBegin(this);
     await this.#run(turn);
   }

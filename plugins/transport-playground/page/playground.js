@@ -1,7 +1,8 @@
 import { Api, EventLog } from './api.js';
+import { branchMetadata, COMPARED, ROOT, rootOf } from './branches.js';
 import { Conversation } from './conversation.js';
 import { Server } from './server.js';
-import { addressedSession, Sessions, sessionTitle, setAddress } from './sessions.js';
+import { addressedSessions, Sessions, sessionTitle, setAddress } from './sessions.js';
 import { TabMemory } from './tab-memory.js';
 import { messagesOf } from './turn-messages.js';
 
@@ -23,8 +24,8 @@ const SEARCH_DELAY = 200;
  *
  * 1. `start` reads the settings, the agents and the sessions, and opens the conversation in the
  *    address. If the server requires a token, everything but the settings waits for it.
- * 2. The page shows one conversation. A running one that is left goes on, and is shown
- *    again when its reader comes back.
+ * 2. The page shows one conversation, or two side by side that receive the same messages. A running
+ *    one that is left goes on, and is shown again when its reader comes back.
  * 3. What happens in a conversation is in `conversation.js`.
  */
 export class Playground extends EventTarget {
@@ -37,8 +38,8 @@ export class Playground extends EventTarget {
   notice = '';
   /** Text for screen readers. */
   announcement = '';
-  /** The conversation that is shown. */
-  chat = this.#conversation('');
+  /** The conversations that are shown: one, or two side by side. */
+  chats = [this.#conversation('')];
   /** Conversations whose turns run, also if they are not shown. @type {Set<Conversation>} */
   #running = new Set();
 
@@ -58,29 +59,42 @@ export class Playground extends EventTarget {
 
   /** Reads the agents and sessions that the token can reach. */
   async enter() {
-    const { server, chat } = this;
+    const { server, chats } = this;
     const { token } = server.settings;
     server.access = token && this.api.token === '' ? 'missing' : 'checking';
     if (server.access === 'missing') return this.#changed();
     const canEnter = await this.#try(async () => {
       await server.readModels();
       server.access = token ? 'ok' : 'open';
-      chat.agent ||= this.#usualAgent();
-      chat.restore('');
+      for (const chat of chats) chat.agent ||= this.#usualAgent();
+      this.chat.restore('');
     });
     if (canEnter) await Promise.all([this.#loadSessions(), this.#openAddress()]);
   }
 
   /** @param {string} token empty to forget it */
   async setToken(token) {
-    this.chat.stop();
-    this.chat.close();
+    this.stop();
+    for (const chat of this.chats) chat.close();
     this.api.token = token;
     this.server.models = [];
     this.sessions = new Sessions(this.api);
     if (token === '') this.memory.clear();
-    this.#show(this.#conversation(''));
+    this.#show([this.#conversation('')]);
     await this.enter();
+  }
+
+  /** The conversation that is shown, or the first of two. */
+  get chat() {
+    return /** @type {Conversation} */ (this.chats[0]);
+  }
+
+  get isRunning() {
+    return this.chats.some((chat) => chat.isRunning);
+  }
+
+  stop() {
+    for (const chat of this.chats) chat.stop();
   }
 
   /** The agent that was chosen last, or the first one. */
@@ -90,20 +104,41 @@ export class Playground extends EventTarget {
     return (models.find(({ id }) => id === wanted) ?? models[0])?.id ?? '';
   }
 
-  /** @param {string} agent */
-  selectAgent(agent) {
-    this.chat.agent = agent;
-    sessionStorage.setItem(AGENT, agent);
+  /** @param {string} agent @param {Conversation} [chat] */
+  selectAgent(agent, chat = this.chat) {
+    chat.agent = agent;
+    if (chat === this.chat) sessionStorage.setItem(AGENT, agent);
     this.#changed();
   }
 
   newChat() {
-    const { agent, isStateless } = this.chat;
+    const chats = this.chats.map((chat) => this.#successor(chat));
+    chats[0]?.restore('');
+    this.#show(chats);
+    setAddress([]);
+  }
+
+  /** An empty conversation with the same agent. @param {Conversation} chat */
+  #successor({ agent, isStateless }) {
     const chat = this.#conversation(agent);
-    chat.restore('');
     chat.isStateless = isStateless;
-    this.#show(chat);
-    setAddress('');
+    return chat;
+  }
+
+  /** Shows a second conversation, which receives the same messages. */
+  compare() {
+    const { models } = this.server;
+    const { agent } = this.chat;
+    const other = models.find(({ id, isAgent }) => isAgent && id !== agent) ?? models.find(({ id }) => id !== agent);
+    const chat = this.#successor(this.chat);
+    chat.agent = other?.id ?? agent;
+    this.#show([this.chat, chat]);
+  }
+
+  /** Shows one conversation alone. @param {Conversation} closed */
+  closeColumn(closed) {
+    this.#show(this.chats.filter((chat) => chat !== closed));
+    this.#setAddress();
   }
 
   /** @param {boolean} isStateless @param {string} [key] of the session to begin or continue */
@@ -117,39 +152,73 @@ export class Playground extends EventTarget {
     this.#changed();
   }
 
-  /** @param {string} input */
+  /** Sends a message to the conversations that are shown. @param {string} input */
   async send(input) {
-    if (this.chat.changesAgent) this.newChat(); // a session belongs to its agent
-    await this.chat.send(input);
+    if (this.isRunning) return;
+    // a session belongs to its agent
+    const chats = this.chats.map((chat) => (chat.changesAgent ? this.#successor(chat) : chat));
+    if (chats.some((chat) => !this.chats.includes(chat))) this.#show(chats);
+    const [first, ...others] = chats;
+    const sent = first?.send(input);
+    for (const other of others) {
+      await first?.begun; // the session of the other one names that of the first
+      if (first?.session) other.metadata = { [COMPARED]: first.session.id };
+      void other.send(input);
+    }
+    await sent;
   }
 
   /**
-   * Sends a message again, perhaps changed. A session that has it is forked before it, so that the
-   * first answer is kept.
-   * @param {Turn} turn @param {string} [input]
+   * Sends a message again, perhaps changed. A session that has it is copied up to it, so that the
+   * first answer is kept as another branch.
+   * @param {Conversation} chat @param {Turn} turn @param {string} [input]
    */
-  async again(turn, input = turn.input) {
-    const { chat } = this;
+  async again(chat, turn, input = turn.input) {
     const { session } = chat;
     if (chat.isRunning) return;
-    if (!session || !turn.isKept || turn.decisions.length > 0) return chat.again(turn, input);
-    if (await this.#try(() => this.#forkBefore(turn, session))) await this.chat.send(input);
+    if (!session || !turn.isKept || (turn.decisions.length > 0 && input === turn.input)) return chat.again(turn, input);
+    await this.#try(async () => {
+      const branch = this.#conversation(session.agent);
+      await branch.open((await this.#branch(chat, turn, session)).id);
+      this.#replace(chat, branch);
+      await branch.send(input);
+      await branch.readBranches();
+    });
   }
 
   /**
-   * Opens a copy of a session that ends before a turn.
-   * @param {Turn} turn @param {Session} session
+   * Makes a copy of a session that ends before a turn.
+   * @param {Conversation} chat @param {Turn} turn @param {Session} session
    */
-  async #forkBefore(turn, session) {
-    const { turns } = this.chat;
+  async #branch({ turns }, turn, session) {
     const later = turns.slice(turns.indexOf(turn)).filter(({ isKept, input }) => isKept && input !== '');
     const message = await this.sessions.messageFromEnd(session.id, later.length);
-    await this.open(await this.sessions.fork(session, message)); // without the turn that a message begins
+    const copy = await this.sessions.fork(session, message); // without the turn that the message begins
+    if (!(ROOT in session.metadata)) await this.sessions.note(session.id, { [ROOT]: session.id });
+    return this.sessions.note(copy.id, branchMetadata(session, copy.turns + 1));
   }
 
-  /** @param {Session} session */
+  /**
+   * Shows another branch in place of a conversation. @param {Conversation} chat @param {Session}
+   * session
+   */
+  async openBranch(chat, session) {
+    const running = this.#runningWith(session.id);
+    const branch = running ?? this.#conversation(session.agent);
+    if (running || (await this.#try(() => branch.open(session.id)))) this.#replace(chat, branch);
+  }
+
+  /** @param {Conversation} old @param {Conversation} chat */
+  #replace(old, chat) {
+    this.#show(this.chats.map((one) => (one === old ? chat : one)));
+    this.#setAddress();
+  }
+
+  /** Opens a session, and the one that belongs beside it. @param {Session} session */
   async open(session) {
-    setAddress(session.id);
+    const { [COMPARED]: first } = session.metadata;
+    const other = this.sessions.list.find(({ metadata }) => metadata[COMPARED] === session.id);
+    setAddress([first, session.id, other?.id].filter((id) => id !== undefined));
     await this.#openAddress();
   }
 
@@ -167,7 +236,9 @@ export class Playground extends EventTarget {
 
   /** @param {Session} session @param {string} title */
   async rename(session, title) {
-    await this.#try(() => this.sessions.rename(session, title));
+    await this.#try(async () => {
+      for (const branch of await this.#groupOf(session)) await this.sessions.rename(branch, title);
+    });
   }
 
   /** Copies a session and opens the copy. @param {Session} session */
@@ -179,16 +250,30 @@ export class Playground extends EventTarget {
     });
   }
 
-  /** @param {Session} session */
+  /** Deletes a session with all its branches. @param {Session} session */
   async remove(session) {
-    if (!(await this.#try(() => this.sessions.remove(session)))) return;
-    this.memory.forget(session.id);
-    if (this.chat.session?.id === session.id) this.newChat();
+    await this.#try(async () => {
+      for (const branch of await this.#groupOf(session)) {
+        await this.sessions.remove(branch);
+        this.memory.forget(branch.id);
+      }
+      if (this.chats.some(({ session: shown }) => shown && rootOf(shown) === rootOf(session))) this.newChat();
+    });
+  }
+
+  /** @param {Session} session */
+  async #groupOf(session) {
+    return ROOT in session.metadata ? this.sessions.group(session) : [session];
   }
 
   /** Whether a turn of the session runs, here or anywhere. @param {Session} session */
-  isRunning({ id, status }) {
-    return status === 'running' || [...this.#running].some((chat) => chat.id === id);
+  isRunningIn({ id, status }) {
+    return status === 'running' || this.#runningWith(id) !== undefined;
+  }
+
+  /** Whether the session, or a branch of it, is shown. @param {Session} session */
+  isShown(session) {
+    return this.chats.some(({ session: shown }) => shown && rootOf(shown) === rootOf(session));
   }
 
   /**
@@ -205,7 +290,8 @@ export class Playground extends EventTarget {
   }
 
   dismissNotice() {
-    this.notice = this.chat.notice = '';
+    this.notice = '';
+    for (const chat of this.chats) chat.notice = '';
     this.#changed();
   }
 
@@ -226,24 +312,34 @@ export class Playground extends EventTarget {
     });
   }
 
-  /** @param {Conversation} chat */
-  #show(chat) {
-    const left = this.chat;
-    this.chat = chat;
-    if (!left.isRunning) left.close();
+  /** @param {Conversation[]} chats */
+  #show(chats) {
+    const left = this.chats.filter((chat) => !chats.includes(chat));
+    this.chats = chats;
+    for (const chat of left) if (!chat.isRunning) chat.close();
     this.#changed();
+  }
+
+  #setAddress() {
+    setAddress(this.chats.map(({ id }) => id).filter((id) => id !== ''));
+  }
+
+  /** @param {string} id */
+  #runningWith(id) {
+    return [...this.#running].find((chat) => chat.id === id);
   }
 
   /** @param {Conversation} chat */
   #onBegin(chat) {
     this.#running.add(chat);
-    if (chat === this.chat) setAddress(chat.id);
+    if (this.chats.includes(chat)) this.#setAddress();
+    void this.#loadSessions();
   }
 
   /** @param {Conversation} chat */
   #onEnd(chat) {
     this.#running.delete(chat);
-    if (chat !== this.chat) chat.close();
+    if (!this.chats.includes(chat)) chat.close();
     if (!chat.isStateless) void this.#loadSessions();
   }
 
@@ -253,17 +349,27 @@ export class Playground extends EventTarget {
     this.#changed();
   }
 
-  /** Shows the conversation that the address names. */
+  /** Shows the conversations that the address names. */
   async #openAddress() {
-    const id = addressedSession();
-    if (id === this.chat.id || !this.server.isOpen) return;
-    const running = [...this.#running].find((chat) => chat.id === id);
-    const chat = running ?? this.#conversation(this.chat.agent);
-    this.#show(chat);
-    if (running || id === '') return;
-    if (!id.startsWith('conv_') && chat.restore(id)) return;
-    if (this.server.canKeepSessions && (await this.#try(() => chat.open(id)))) return;
-    if (this.chat === chat) this.newChat();
+    const ids = addressedSessions();
+    const shown = this.chats.map(({ id }) => id).filter((id) => id !== '');
+    if (ids.join() === shown.join() || !this.server.isOpen) return;
+    const [id] = ids;
+    if (id === undefined) return this.newChat();
+    const chats = ids.slice(0, 2).map((one) => this.#runningWith(one) ?? this.#successor(this.chat));
+    this.#show(chats);
+    const opened = await Promise.all(chats.map((chat, at) => chat.id !== '' || this.#openStored(chat, ids[at] ?? '')));
+    if (this.chats !== chats || opened.every((isOpen) => isOpen)) return;
+    const open = chats.filter((_, at) => opened[at]);
+    if (open.length === 0) return this.newChat();
+    this.#show(open);
+    this.#setAddress();
+  }
+
+  /** @param {Conversation} chat @param {string} id */
+  async #openStored(chat, id) {
+    if (!id.startsWith('conv_') && chat.restore(id)) return true;
+    return this.server.canKeepSessions && this.#try(() => chat.open(id));
   }
 
   async #look() {

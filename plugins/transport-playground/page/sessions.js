@@ -1,3 +1,5 @@
+import { rootOf } from './branches.js';
+
 /**
  * @typedef {object} Session a conversation, as the API shows it
  * @property {string} id
@@ -137,11 +139,35 @@ export class Sessions {
 
   /** @param {Session} session @param {string} title */
   async rename(session, title) {
-    const { metadata } = await this.get(session.id); // the other entries may have changed meanwhile, and all are replaced
-    const changed = await this.#api.post(`v1/conversations/${encodeURIComponent(session.id)}`, {
-      metadata: { ...metadata, title },
-    });
-    this.list = this.list.map((one) => (one.id === session.id ? changed : one));
+    await this.note(session.id, { title });
+  }
+
+  /**
+   * Changes entries of a session's metadata.
+   * @param {string} id @param {Record<string, string>} entries @returns {Promise<Session>}
+   */
+  async note(id, entries) {
+    const { metadata } = await this.get(id); // the other entries may have changed meanwhile, and all are replaced
+    const changed = await this.#api.post(`v1/conversations/${encodeURIComponent(id)}`, { metadata: { ...metadata, ...entries } });
+    this.list = this.list.map((one) => (one.id === id ? changed : one));
+    return changed;
+  }
+
+  /**
+   * The branches of a session, as far as they are among the newest 500. @param {Session} session
+   */
+  async group(session) {
+    const root = rootOf(session);
+    /** @type {Session[]} */
+    const found = [];
+    let after = '';
+    for (let page = 0; page < 5; page++) {
+      const { data, has_more, last_id } = await this.#api.get(`v1/conversations?limit=100${after}`);
+      found.push(...data.filter((/** @type {Session} */ one) => rootOf(one) === root));
+      if (!has_more) break;
+      after = `&after=${encodeURIComponent(last_id)}`;
+    }
+    return found;
   }
 
   /**
@@ -173,16 +199,17 @@ export function newKey() {
   return `play-${Array.from(digits, (digit) => '23456789abcdefghjkmnpqrstuvwxyz'[digit % 31]).join('')}`;
 }
 
-/** The id of the session that the address names; empty if it names none. */
-export function addressedSession() {
-  return decodeURIComponent(location.hash.slice(1));
+/** The ids of the conversations that the address names. */
+export function addressedSessions() {
+  const text = location.hash.slice(1);
+  return text === '' ? [] : text.split(',').map(decodeURIComponent);
 }
 
 /**
- * Puts a session into the address, so that a reload, a bookmark and the back button find it. @param
- * {string} id
+ * Puts conversations into the address, so that a reload, a bookmark and the back button find them.
+ * @param {readonly string[]} ids
  */
-export function setAddress(id) {
-  const hash = id === '' ? '' : `#${encodeURIComponent(id)}`;
+export function setAddress(ids) {
+  const hash = ids.length === 0 ? '' : `#${ids.map(encodeURIComponent).join(',')}`;
   if (location.hash !== hash) history.pushState(null, '', location.pathname + location.search + hash);
 }

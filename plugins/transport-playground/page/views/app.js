@@ -1,11 +1,12 @@
 import { html, nothing, render } from 'lit/html.js';
 import { Playground } from '../playground.js';
-import { composer, turnView } from './conversation.js';
+import { agentSelect, columns } from './columns.js';
+import { composer } from './conversation.js';
 import { inspector } from './inspector.js';
 import { copyFrom, icon, iconButton } from './parts.js';
 import { dialogs, sidebar } from './sidebar.js';
 
-/** @typedef {import('../server.js').Model} Model */
+/** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../sessions.js').Session} Session */
 
 /** Below this width the sidebar is a drawer. style.css has the same number. */
@@ -35,6 +36,8 @@ export class PlaygroundApp extends HTMLElement {
   isSidebarOpen = false;
   isDrawer = NARROW.matches;
   isAtEnd = true;
+  /** The turn whose message is being changed. @type {Turn | undefined} */
+  edited;
   /** The session that the open menu or dialog is about. @type {Session | undefined} */
   target;
   #announced = '';
@@ -80,7 +83,7 @@ export class PlaygroundApp extends HTMLElement {
   #page() {
     const { app } = this;
     const isCovered = this.isDrawer && this.isSidebarOpen;
-    const hasTurns = app.chat.turns.length > 0;
+    const hasTurns = app.chats.some(({ turns }) => turns.length > 0);
     return html`
       <a class="skip" href="#message" @click=${(/** @type {Event} */ event) => this.#skip(event)}>Skip to the message</a>
       ${sidebar(this)}
@@ -90,7 +93,7 @@ export class PlaygroundApp extends HTMLElement {
         <div class="main" ?inert=${isCovered}>
           ${this.#header()}
           <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => this.#onScroll()}>
-            ${hasTurns ? this.#turns() : this.#empty()}
+            ${columns(this)}
           </div>
           <div class="dock">
             ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
@@ -115,32 +118,18 @@ export class PlaygroundApp extends HTMLElement {
   }
 
   #header() {
-    const { app } = this;
-    const none = app.server.models.length === 0;
-    const onChange = (/** @type {Event} */ { target }) => this.#pickAgent(/** @type {HTMLSelectElement} */ (target).value);
+    const { chat, chats, server } = this.app;
+    const compare = html`
+      <button class="tool-button" title="Compare" aria-label="Compare two agents" @click=${() => this.app.compare()}>
+        ${icon('columns')}<span>Compare</span>
+      </button>`;
     return html`
       <header class="top">
         ${iconButton('menu', 'Open the menu', () => this.toggleSidebar(true), 'only-narrow')}
-        <div class="agent">
-          <select aria-label="Agent" ?disabled=${none || app.chat.isRunning} @change=${onChange}>
-            ${none ? html`<option>No agent</option>` : nothing}
-            ${this.#options('Agents', ({ isAgent }) => isAgent)}
-            ${this.#options('Raw models, without tools', ({ isAgent }) => !isAgent)}
-          </select>
-          ${icon('chevron')}
-        </div>
+        ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
         <span class="spread"></span>
-        ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
+        ${chats.length === 1 && server.isOpen ? compare : nothing} ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
       </header>`;
-  }
-
-  /** @param {string} label @param {(model: Model) => boolean} belongs */
-  #options(label, belongs) {
-    const { chat, server } = this.app;
-    const options = server.models
-      .filter(belongs)
-      .map(({ id }) => html`<option value=${id} .selected=${id === chat.agent}>${id}</option>`);
-    return options.length > 0 ? html`<optgroup label=${label}>${options}</optgroup>` : nothing;
   }
 
   /** @param {'code' | 'events'} panel @param {string} label */
@@ -151,37 +140,6 @@ export class PlaygroundApp extends HTMLElement {
         @click=${() => this.showPanel(isOn ? '' : panel)}>
         ${icon(panel === 'code' ? 'code' : 'pulse')}<span>${label}</span>
       </button>`;
-  }
-
-  #turns() {
-    const { app } = this;
-    const { chat } = app;
-    const older = html`<button class="plain older" @click=${() => chat.loadOlder()}>Show earlier turns</button>`;
-    return html`
-      <div class="column" role="log" aria-live="off" aria-label="Conversation">
-        ${chat.olderThan === undefined ? nothing : older}
-        ${chat.turns.map((turn, at) => turnView(turn, app, at === chat.turns.length - 1))}
-      </div>`;
-  }
-
-  /** What a conversation without turns shows. */
-  #empty() {
-    const { chat, server } = this.app;
-    if (chat.isOpening || server.access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
-    if (server.needsToken) {
-      const enter = html`<button class="primary" @click=${() => this.openDialog('token')}>${icon('key')} Enter token</button>`;
-      return welcome('Enter a token', 'This server requires an API token. You will see the agents that it can reach.', enter);
-    }
-    if (server.access === 'unreachable') {
-      const again = html`<button class="primary" @click=${() => location.reload()}>${icon('retry')} Try again</button>`;
-      return welcome('The server does not answer', 'It may be starting or stopping.', again);
-    }
-    if (chat.agent === '') return welcome('No agent yet', 'Add one under `agents` in plugboard.yaml.', nothing);
-    return welcome(
-      html`Talk to <em>${chat.agent}</em>`,
-      server.isLive ? 'Tool calls show here while they run.' : 'Tool calls do not show: the server does not use `websocket`.',
-      server.settings.suggestions.map((text) => html`<button @click=${() => this.#say(text)}>${text}</button>`),
-    );
   }
 
   #toEnd() {
@@ -195,9 +153,9 @@ export class PlaygroundApp extends HTMLElement {
   /** What went wrong outside a turn, or what the next message does. */
   #notice() {
     const { app } = this;
-    const { chat } = app;
-    const text = app.notice || chat.notice;
-    if (text === '') return chat.changesAgent ? this.#changeOfAgent() : nothing;
+    const { chat, chats } = app;
+    const text = app.notice || (chats.length === 1 ? chat.notice : '');
+    if (text === '') return chats.some(({ changesAgent }) => changesAgent) ? this.#changeOfAgent() : nothing;
     return html`
       <div class="notice" role="alert">
         ${icon('warning')}<span>${text}</span>${iconButton('close', 'Dismiss', () => app.dismissNotice())}
@@ -205,7 +163,7 @@ export class PlaygroundApp extends HTMLElement {
   }
 
   #changeOfAgent() {
-    const { agent } = this.app.chat;
+    const { agent = '' } = this.app.chats.find(({ changesAgent }) => changesAgent) ?? {};
     return html`
       <p class="notice quiet" role="status">
         Your next message begins a new session with ${agent}. This conversation stays in the list.
@@ -218,13 +176,13 @@ export class PlaygroundApp extends HTMLElement {
 
   submit() {
     const text = this.draft.trim();
-    if (text === '' || this.app.chat.isRunning) return;
+    if (text === '' || this.app.isRunning) return;
     this.setDraft('');
-    this.#say(text);
+    this.say(text);
   }
 
   /** @param {string} text */
-  #say(text) {
+  say(text) {
     this.isAtEnd = true;
     void this.app.send(text);
     this.focusMessage();
@@ -233,6 +191,13 @@ export class PlaygroundApp extends HTMLElement {
   /** @param {string} draft */
   setDraft(draft) {
     this.app.chat.setDraft(draft);
+  }
+
+  /** @param {Turn | undefined} turn whose message is changed; undefined to leave it */
+  editTurn(turn) {
+    this.edited = turn;
+    this.requestUpdate();
+    void this.updateComplete.then(() => this.find(turn ? '#edited' : '#message')?.focus());
   }
 
   newChat() {
@@ -368,9 +333,9 @@ export class PlaygroundApp extends HTMLElement {
     this.requestUpdate();
   }
 
-  /** @param {string} agent */
-  #pickAgent(agent) {
-    this.app.selectAgent(agent);
+  /** @param {string} agent @param {import('../conversation.js').Conversation} chat */
+  pickAgent(agent, chat) {
+    this.app.selectAgent(agent, chat);
     this.focusMessage();
   }
 
@@ -405,17 +370,6 @@ export class PlaygroundApp extends HTMLElement {
     const code = button?.closest('.code-frame')?.querySelector('code');
     if (button && code) void copyFrom(button, code.textContent ?? '');
   }
-}
-
-/** @param {unknown} title @param {string} text @param {unknown} actions */
-function welcome(title, text, actions) {
-  return html`
-    <div class="welcome">
-      <img src="playground/icon.svg" alt="" width="52" height="52">
-      <h2>${title}</h2>
-      <p>${text}</p>
-      <div class="suggestions">${actions}</div>
-    </div>`;
 }
 
 customElements.define('playground-app', PlaygroundApp);

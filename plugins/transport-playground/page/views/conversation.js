@@ -2,9 +2,10 @@ import { html, nothing } from 'lit/html.js';
 import { timeOf } from '../trace.js';
 import { answerOf, isRunning, waitingCalls } from '../turn.js';
 import { copyButton, count, duration, icon, pretty, preview } from './parts.js';
+import { again, asked, notKept } from './turn-edit.js';
 import './markdown-text.js';
 
-/** @typedef {import('../playground.js').Playground} Playground */
+/** @typedef {import('../conversation.js').Conversation} Conversation */
 /** @typedef {import('../turn.js').ToolItem} ToolItem */
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../turn.js').TurnItem} TurnItem */
@@ -17,14 +18,15 @@ import './markdown-text.js';
 const rendered = new WeakMap();
 
 /**
- * One turn: the message, the tool calls, the answer. @param {Turn} turn @param {Playground} app
- * @param {boolean} isLast
+ * One turn: the message, the tool calls, the answer.
+ * @param {Turn} turn @param {Conversation} chat @param {View} view
  */
-export function turnView(turn, app, isLast) {
-  const version = `${turn.version} ${isLast}`;
+export function turnView(turn, chat, view) {
+  const isLast = turn === chat.turns.at(-1);
+  const version = `${turn.version} ${isLast} ${turn === view.edited} ${chat.branches.length}`;
   const [before, result] = rendered.get(turn) ?? [];
   if (before === version) return result;
-  const next = renderTurn(turn, app, isLast);
+  const next = renderTurn(turn, chat, view, isLast);
   rendered.set(turn, [version, next]);
   return next;
 }
@@ -39,27 +41,27 @@ const REASONS = {
   shutdown: 'Stopped because the server is stopping',
 };
 
-/** @param {Turn} turn @param {Playground} app @param {boolean} isLast */
-function renderTurn(turn, app, isLast) {
-  const { input, status, reason } = turn;
+/** @param {Turn} turn @param {Conversation} chat @param {View} view @param {boolean} isLast */
+function renderTurn(turn, chat, view, isLast) {
+  const { status, reason } = turn;
   const running = isRunning(turn);
   const ending = html`<p class="ending">${icon('stop')} ${REASONS[reason] ?? 'Incomplete'}</p>`;
   return html`
     <article class="turn" data-status=${status}>
-      ${input === '' ? nothing : html`<div class="asked"><p>${input}</p></div>`}
+      ${asked(turn, chat, view)}
       <div class="answer">
-        ${turn.items.map((item) => itemView(item, turn, app, isLast))} ${running ? waiting(turn) : nothing}
+        ${turn.items.map((item) => itemView(item, turn, chat, isLast))} ${running ? waiting(turn) : nothing}
         ${isEmpty(turn) ? html`<p class="hint">The answer is empty: the model ended without a text.</p>` : nothing}
         ${status === 'failed' ? failure(turn) : nothing} ${status === 'incomplete' ? ending : nothing}
       </div>
-      ${running ? nothing : footer(turn, app, isLast)}
+      ${notKept(turn, chat)} ${running ? nothing : footer(turn, again(turn, chat, view, isLast))}
     </article>`;
 }
 
-/** @param {TurnItem} item @param {Turn} turn @param {Playground} app @param {boolean} isLast */
-function itemView(item, turn, app, isLast) {
+/** @param {TurnItem} item @param {Turn} turn @param {Conversation} chat @param {boolean} isLast */
+function itemView(item, turn, chat, isLast) {
   if (item.kind === 'tool')
-    return toolCard(item, item.status === 'waiting' && isLast ? approvalButtons(item, turn, app) : nothing);
+    return toolCard(item, item.status === 'waiting' && isLast ? approvalButtons(item, turn, chat) : nothing);
   if (item.text === '') return nothing;
   if (item.kind === 'text') return html`<markdown-text .text=${item.text}></markdown-text>`;
   return reasoning(item, turn);
@@ -127,15 +129,15 @@ function toolCard(tool, buttons) {
     </details>`;
 }
 
-/** @param {ToolItem} call @param {Turn} turn @param {Playground} app */
-function approvalButtons(call, turn, app) {
+/** @param {ToolItem} call @param {Turn} turn @param {Conversation} chat */
+function approvalButtons(call, turn, chat) {
   const { server, name } = call;
   const what = name === '' ? 'the action' : server === '' || server === name ? name : `${server}/${name}`;
   const others = waitingCalls(turn).length + turn.decisions.length > 1;
   const onClick = (/** @type {Event} */ { currentTarget }) => {
     const button = /** @type {HTMLButtonElement} */ (currentTarget);
     button.closest('.tool')?.querySelector('summary')?.focus(); // the buttons go
-    void app.chat.decide(turn, call, button.value === 'approve');
+    void chat.decide(turn, call, button.value === 'approve');
   };
   return html`
     <div class="approval">
@@ -184,15 +186,14 @@ function failure({ error }) {
     </div>`;
 }
 
-/** @param {Turn} turn @param {Playground} app @param {boolean} isLast */
-function footer(turn, app, isLast) {
+/** @param {Turn} turn @param {unknown} buttons */
+function footer(turn, buttons) {
   const answer = answerOf(turn);
-  const retry = html`<button class="small" @click=${() => app.again(turn)}>${icon('retry')} Retry</button>`;
   return html`
     <footer class="turn-foot">
       <div class="turn-facts">${factsOf(turn).map((fact) => html`<span>${fact}</span>`)}</div>
       <div class="turn-actions">
-        ${answer === '' ? nothing : copyButton(answer, 'Copy answer')} ${isLast && turn.input !== '' ? retry : nothing}
+        ${answer === '' ? nothing : copyButton(answer, 'Copy answer')} ${buttons}
       </div>
     </footer>`;
 }
@@ -217,7 +218,7 @@ export function composer(view) {
     view.submit();
   };
   const stop = html`
-    <button type="button" class="round stop" title="Stop (Esc)" aria-label="Stop" @click=${() => chat.stop()}>
+    <button type="button" class="round stop" title="Stop (Esc)" aria-label="Stop" @click=${() => view.app.stop()}>
       ${icon('stop')}
     </button>`;
   const send = html`
@@ -226,7 +227,7 @@ export function composer(view) {
     </button>`;
   return html`
     <form class="composer" @submit=${onSubmit}>
-      <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${`Message ${chat.agent}`}
+      <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${view.app.chats.length > 1 ? 'Message both' : `Message ${chat.agent}`}
         ?disabled=${off} @input=${onInput} @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
       <div class="composer-row">
         <button type="button" class="chip" aria-haspopup="dialog"
@@ -235,8 +236,8 @@ export function composer(view) {
           ${chat.isStateless ? 'Stateless' : html`Session <code>${chat.sessionKey}</code>`} ${icon('chevron')}
         </button>
         <span class="spread"></span>
-        <span class="keys" aria-hidden="true">${chat.isRunning ? 'Esc to stop' : 'Shift + Enter for a new line'}</span>
-        ${chat.isRunning ? stop : send}
+        <span class="keys" aria-hidden="true">${view.app.isRunning ? 'Esc to stop' : 'Shift + Enter for a new line'}</span>
+        ${view.app.isRunning ? stop : send}
       </div>
     </form>
     ${modePopover(view)}`;
@@ -249,11 +250,11 @@ export function composer(view) {
 function onKey(event, view) {
   const { key, shiftKey, isComposing } = event;
   const sends = key === 'Enter' && !shiftKey && !isComposing;
-  const stops = key === 'Escape' && view.app.chat.isRunning;
+  const stops = key === 'Escape' && view.app.isRunning;
   if (!sends && !stops) return;
   event.preventDefault();
   if (sends) view.submit();
-  else view.app.chat.stop();
+  else view.app.stop();
 }
 
 /** @param {View} view */

@@ -18,6 +18,7 @@ const SHAPES = {
   trash: svg`<path d="M4 6h12M8 6V4.500h4V6M5.5 6l.7 9.500h7.600l.7-9.5"/>`,
   key: svg`<circle cx="7" cy="13" r="3"/><path d="m9.2 10.8 6.3-6.300M13 7l2 2"/>`,
   code: svg`<path d="m7 6-4 4 4 4M13 6l4 4-4 4"/>`,
+  columns: svg`<rect x="3" y="4" width="6" height="12" rx="1.500"/><rect x="11" y="4" width="6" height="12" rx="1.500"/>`,
   pulse: svg`<path d="M2.5 10.500h3l2.5-6 4 11 2.5-5h3"/>`,
   warning: svg`<path d="M10 3.5 17 16H3zM10 8.500v3.500M10 14v.2"/>`,
   filter: svg`<path d="M3.500 6h13M6 10h8M8.500 14h3"/>`,

@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit/html.js';
+import { newestOfGroups } from '../branches.js';
 import { sessionTitle } from '../sessions.js';
 import { ago, icon, iconButton } from './parts.js';
 
@@ -106,20 +107,20 @@ function sessionList(view) {
   if (list.length === 0) return html`<p class="hint">No sessions yet. Your first message begins one.</p>`;
   return html`
     <h2>Sessions</h2>
-    <ul>${list.map((session) => row(session, view))}</ul>
+    <ul>${newestOfGroups(list).map((session) => row(session, view))}</ul>
     ${hasMore ? html`<button class="plain more" @click=${() => app.moreSessions()}>Show more</button>` : nothing}`;
 }
 
 /** @param {Session} session @param {View} view */
 function row(session, view) {
-  const { id, agent, updated_at } = session;
-  const isOpen = view.app.chat.session?.id === id;
+  const { agent, updated_at } = session;
+  const isOpen = view.app.isShown(session);
   const title = sessionTitle(session);
   return html`
     <li class="session" data-open=${isOpen}>
       <button class="session-open" aria-current=${isOpen} title=${title} @click=${() => view.openSession(session)}>
         <span class="session-title">${title}</span>
-        <span class="session-note">${agent} · ${view.app.isRunning(session) ? 'running' : ago(updated_at)}</span>
+        <span class="session-note">${agent} · ${view.app.isRunningIn(session) ? 'running' : ago(updated_at)}</span>
       </button>
       ${iconButton('more', `Actions for ${title}`, (event) => view.openMenu(event, session), 'session-more')}
     </li>`;

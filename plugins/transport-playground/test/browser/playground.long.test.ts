@@ -2,6 +2,7 @@ import t from 'tap';
 import { access } from './cases/access.js';
 import { accessibility } from './cases/accessibility.js';
 import { approvals } from './cases/approvals.js';
+import { branches } from './cases/branches.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
 import { findingSessions } from './cases/finding-sessions.js';
@@ -22,6 +23,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
   for (const [name, cases] of Object.entries({
     chat,
     turns,
+    branches,
     approvals,
     sessions,
     findingSessions,

@@ -77,4 +77,55 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     t.equal(app.asked.messages.length, 1, 'without the other conversation');
     t.same(page.problems, []);
   });
+
+  t.test('stopped and failed turns stay after a reload, and can be retried and changed', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: 'Yes.' }, { text: ['Once upon', new Promise(() => {})] }, { status: 401 });
+    await page.ask('Are you there?');
+    await page.say('Tell me a story');
+    await page.page.getByText('Once upon').waitFor();
+    await page.button('Stop').click();
+    await page.ended(1);
+    await page.ask('Another one');
+    await page.page.reload();
+    await page.settled();
+    await page.turns.nth(2).waitFor();
+    t.same(await page.page.locator('.asked').allInnerTexts(), ['Are you there?', 'Tell me a story', 'Another one']);
+    t.match(await page.turns.nth(1).innerText(), /Once upon\s+Stopped\s+Not kept: the session does not have this message\./);
+    t.match(await page.turns.nth(2).innerText(), /Not kept/);
+    t.equal(await page.turns.nth(0).getByText('Not kept').count(), 0);
+    app.models.enqueue({ text: 'A dog barked.' });
+    await page.turns.nth(2).getByLabel('Edit and send again').click();
+    await page.page.getByLabel('Changed message').fill('A short one');
+    await page.page.keyboard.press('Enter');
+    await page.page.getByText('A dog barked.').waitFor();
+    await page.ended(2);
+    app.models.enqueue({ text: 'A cat slept.' });
+    await page.turns.nth(1).getByRole('button', { name: 'Retry' }).click();
+    await page.page.getByText('A cat slept.').waitFor();
+    await page.ended(2);
+    await page.page.reload();
+    await page.settled();
+    await page.turns.nth(2).waitFor();
+    t.same(await page.page.locator('.asked').allInnerTexts(), ['Are you there?', 'A short one', 'Tell me a story']);
+    t.equal(await page.page.getByText('Not kept').count(), 0, 'the session has them all');
+    t.equal((await page.sessionTitles()).length, 1);
+    t.same(page.problems, []);
+  });
+
+  t.test('what a tab remembers is bounded, and the oldest conversation goes first', async (t) => {
+    const app = await startPlayground(t, { surfaces: '  websocket: {}\n  playground: {}\n' });
+    const page = await Playground.open(t, browser, app);
+    const size = () => page.page.evaluate<number>('Object.values(sessionStorage).join("").length');
+    for (const name of ['one', 'two', 'three']) {
+      app.models.enqueue({ text: ['x'.repeat(90_000)] }, { text: ['x'.repeat(90_000)] }, { text: ['x'.repeat(90_000)] });
+      app.models.enqueue({ text: ['x'.repeat(90_000)] });
+      for (let turn = 0; turn < 4; turn++) await page.ask(`${name} ${turn}`);
+      t.ok((await size()) <= 1_000_100);
+      await page.button('New chat').click();
+    }
+    t.ok((await size()) > 500_000);
+    t.same(page.problems, []);
+  });
 }

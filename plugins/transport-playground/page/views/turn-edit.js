@@ -1,0 +1,78 @@
+import { html, nothing } from 'lit/html.js';
+import { isDropped, isRunning } from '../turn.js';
+import { icon, iconButton } from './parts.js';
+
+/** @typedef {import('../conversation.js').Conversation} Conversation */
+/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('./app.js').PlaygroundApp} View */
+
+/**
+ * The message of a turn, or the field to change it, and its other versions.
+ * @param {Turn} turn @param {Conversation} chat @param {View} view
+ */
+export function asked(turn, chat, view) {
+  if (view.edited === turn) return editor(turn, chat, view);
+  return html`
+    ${turn.input === '' ? nothing : html`<div class="asked"><p>${turn.input}</p></div>`}
+    ${versions(turn, chat, view)}`;
+}
+
+/** @param {Turn} turn @param {Conversation} chat @param {View} view */
+function versions(turn, chat, view) {
+  const { versions, at } = chat.versionsOf(turn);
+  if (versions.length < 2 || at < 0) return nothing;
+  const step = (/** @type {number} */ to, /** @type {string} */ sign, /** @type {string} */ label) => {
+    const session = versions[to];
+    return html`
+      <button type="button" class="small" aria-label=${label} ?disabled=${!session}
+        @click=${() => session && view.app.openBranch(chat, session)}>${sign}</button>`;
+  };
+  return html`
+    <div class="versions" role="group" aria-label="Versions of this message">
+      ${step(at - 1, '‹', 'Previous version')}<span>${at + 1}/${versions.length}</span>${step(at + 1, '›', 'Next version')}
+    </div>`;
+}
+
+/** @param {Turn} turn @param {Conversation} chat @param {View} view */
+function editor(turn, chat, view) {
+  const close = () => view.editTurn(undefined);
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const { value } = /** @type {HTMLTextAreaElement} */ (view.find('#edited'));
+    if (value.trim() === '' || chat.isRunning) return;
+    close();
+    void view.app.again(chat, turn, value.trim());
+  };
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Escape') close();
+    else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) onSubmit(event);
+  };
+  return html`
+    <form class="edit" @submit=${onSubmit}>
+      <textarea id="edited" rows=${Math.min(12, turn.input.split('\n').length + 1)} aria-label="Changed message"
+        .value=${turn.input} @keydown=${onKey}></textarea>
+      <div class="edit-row">
+        <span class="hint">${turn.isKept && chat.session ? 'What follows stays as another version.' : ''}</span>
+        <button type="button" class="plain" @click=${close}>Cancel</button>
+        <button class="primary">Send</button>
+      </div>
+    </form>`;
+}
+
+/** Says that the session does not have a turn. @param {Turn} turn @param {Conversation} chat */
+export function notKept(turn, { isStateless }) {
+  if (isStateless || !isDropped(turn)) return nothing;
+  const text = turn.isCut
+    ? 'It is not known whether the session has this message.'
+    : 'Not kept: the session does not have this message.';
+  return html`<p class="not-kept">${text}</p>`;
+}
+
+/** @param {Turn} turn @param {Conversation} chat @param {View} view @param {boolean} isLast */
+export function again(turn, chat, view, isLast) {
+  if (turn.input === '' || isRunning(turn)) return nothing;
+  const retry = html`<button class="small" @click=${() => view.app.again(chat, turn)}>${icon('retry')} Retry</button>`;
+  return html`
+    ${iconButton('edit', 'Edit and send again', () => view.editTurn(turn), 'edit-turn')}
+    ${isLast || isDropped(turn) ? retry : nothing}`;
+}
