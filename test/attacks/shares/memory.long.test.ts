@@ -147,3 +147,24 @@ t.test('S-56 endless answers do not end the server', async (t) => {
     return (await Promise.all(sent)).map(({ status }) => status);
   });
 });
+
+t.test('S-53 what has ended holds nothing of its request', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: YAML, heap: HEAP, collectsGarbage: true });
+  server.models.respond(() => ({ text: 'ok' }));
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${ATTACKER}` };
+  const send = (method: string, path: string, body: unknown) =>
+    server.request(path, { method, headers, body: JSON.stringify(body) });
+  const text = 'x'.repeat(3 * MIB);
+  const before = await server.liveHeap();
+  for (let at = 0; at < 36; at++) {
+    const { text: created } = await send('POST', '/v1/conversations', { agent: 'assistant' });
+    const { id: conversation } = JSON.parse(created);
+    const items = [{ type: 'message', role: 'user', content: `${at} ${text}` }];
+    t.match(await send('POST', `/v1/conversations/${conversation}/items`, { items }), { status: 200 });
+    const response = { model: 'assistant', input: `${at} ${text}`, stream: true, conversation };
+    t.match(await send('POST', '/v1/responses', response), { status: 200 });
+  }
+  const grown = (await server.liveHeap()) - before;
+  t.comment(`${Math.round(grown / MIB)} MiB after 216 MiB`);
+  t.ok(grown < 120 * MIB, 'histories stay, which are counted, up to half of the heap');
+});

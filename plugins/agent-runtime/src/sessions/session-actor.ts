@@ -35,7 +35,7 @@ export class SessionActor {
   /** The number of pieces of work between turns. Turns wait for them. */
   #exclusiveWork = 0;
   /** Resolves after the last of them. */
-  #workDone: Promise<unknown> = Promise.resolve();
+  #workDone: Promise<void> = Promise.resolve();
 
   constructor(history: SessionHistory, options: SessionActorOptions) {
     this.#history = history;
@@ -155,7 +155,8 @@ export class SessionActor {
   async #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const done = Promise.all([this.#running?.ended, this.#workDone]).then(work);
     this.#exclusiveWork++;
-    this.#workDone = done.catch(() => {});
+    const drop = () => {}; // a promise keeps its value: a whole conversation, perhaps
+    this.#workDone = done.then(drop, drop);
     try {
       return await done;
     } finally {

@@ -28,12 +28,23 @@ interface LiveResponseOptions {
   /** The memory of the request, which it holds until its readers have left. */
   readonly account: Account;
   readonly session: LiveSession | undefined;
-  /** The items of the request. */
-  readonly input: readonly InputItem[];
   /** Whether the client is Codex CLI, which knows few error codes. */
   readonly isCodex: boolean;
   /** What the request has and has no effect. */
   readonly ignored: readonly string[];
+  readonly work: ResponseWork;
+  readonly logFields: TurnLogFields;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * What a response needs until its end. It holds the request, and is dropped then: what has ended is
+ * kept for a while, and the memory of the request no longer counts.
+ */
+export interface ResponseWork {
+  /** The items of the request. */
+  readonly input: readonly InputItem[];
   /** Runs the turn. Called once. */
   run(signal: AbortSignal): AgentEvents;
   /** Receives each batch of the turn's events. */
@@ -46,9 +57,6 @@ interface LiveResponseOptions {
   store(end: ResponseEnd, turn: number | undefined): Promise<void>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
-  readonly logFields: TurnLogFields;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** The session of a response, as `svc:` events show it. */
@@ -84,16 +92,15 @@ export class LiveResponse {
   readonly id: string;
   readonly stored: boolean;
   readonly logFields: TurnLogFields;
-  /** The items of the request. */
-  readonly input: readonly InputItem[];
   /** Resolves after the last event. */
   readonly ended: Promise<ResponseEnd>;
-  readonly #options: LiveResponseOptions;
+  readonly #options: Omit<LiveResponseOptions, 'work'>;
   readonly #encoder: ResponseEncoder;
   readonly #events = new EventLog(() => this.#onReaderLeft());
   readonly #abort = new AbortController();
   readonly #resolveEnded: (end: ResponseEnd) => void;
   readonly #leaveAccount: () => void;
+  #work: ResponseWork | undefined;
   #end: ResponseEnd | undefined;
   #status: 'queued' | 'in_progress' = 'in_progress';
   /** The number of the turn in its session. */
@@ -106,8 +113,9 @@ export class LiveResponse {
     this.id = options.encoder.id;
     this.stored = options.stored;
     this.logFields = options.logFields;
-    this.input = options.input;
-    this.#options = options;
+    const { work, ...rest } = options;
+    this.#options = rest;
+    this.#work = work;
     this.#leaveAccount = options.account.hold();
     this.#encoder = options.encoder;
     const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
@@ -119,6 +127,11 @@ export class LiveResponse {
   /** How it ended; undefined while it runs. */
   get end(): ResponseEnd | undefined {
     return this.#end;
+  }
+
+  /** The items of the request; undefined when the response has ended. */
+  get input(): readonly InputItem[] | undefined {
+    return this.#work?.input;
   }
 
   /** The model connection that answered first; undefined while none has. */
@@ -149,7 +162,8 @@ export class LiveResponse {
    */
   async open(): Promise<Failure | undefined> {
     const { clock, session } = this.#options;
-    const turn = this.#options.run(this.#abort.signal)[Symbol.asyncIterator]();
+    if (!this.#work) throw new Error('the response has ended');
+    const turn = this.#work.run(this.#abort.signal)[Symbol.asyncIterator]();
     const first = turn.next();
     const late = Promise.withResolvers<'late'>();
     const timer = session && clock.after(QUEUED_AFTER, () => late.resolve('late'));
@@ -233,7 +247,7 @@ export class LiveResponse {
     const [first] = batch;
     const last = batch.at(-1);
     if (first?.type === 'started') this.#begin(first.turn);
-    this.#options.observe(batch);
+    this.#work?.observe(batch);
     const full = this.#events.write(this.#encoder.write(batch, this.#events.isPressed));
     if (last?.type === 'finished') {
       this.logFields.finished(last);
@@ -267,7 +281,7 @@ export class LiveResponse {
 
   async #store(end: ResponseEnd): Promise<void> {
     try {
-      await this.#options.store(end, end.failure ? undefined : this.#turn);
+      await this.#work?.store(end, end.failure ? undefined : this.#turn);
     } catch (error) {
       this.#options.log.warn({ err: error, response_id: this.id }, 'a response could not be stored');
     }
@@ -287,7 +301,8 @@ export class LiveResponse {
     this.#events.close();
     if (this.#events.readers === 0) this.#leaveAccount();
     this.#resolveEnded(end);
-    this.#options.onEnd(end);
+    this.#work?.onEnd(end);
+    this.#work = undefined;
   }
 
   /** Writes `svc:session.state`, if a connection asked for it. */

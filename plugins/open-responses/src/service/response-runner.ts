@@ -66,17 +66,19 @@ export class ResponseRunner {
       account: caller.account,
       outlivesReaders: target.onDisconnect === 'continue' && (stored || session !== undefined),
       session: session && this.#sessions.shown(session, conversationName(request)),
-      input: plan.input,
       ignored: plan.ignored,
       isCodex: caller.isCodex ?? false,
-      run: (signal) => this.#run(plan, session, signal, idempotency),
-      observe: (batch) => transcript?.add(batch),
-      store: async (end, turnNumber = 0) => {
-        if (!stored || !session || isUntold(end, response, caller)) return;
-        const document = { turn: turnNumber, response: end.response, input: plan.input, carried: plan.carried };
-        await this.#stored.put(head.id, document, session, target, principal);
+      work: {
+        input: plan.input,
+        run: (signal) => this.#run(plan, session, signal, idempotency),
+        observe: (batch) => transcript?.add(batch),
+        store: async (end, turnNumber = 0) => {
+          if (!stored || !session || isUntold(end, response, caller)) return;
+          const document = { turn: turnNumber, response: end.response, input: plan.input, carried: plan.carried };
+          await this.#stored.put(head.id, document, session, target, principal);
+        },
+        onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
       },
-      onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
       clock: this.#clock,
       log: this.#log,
     });
