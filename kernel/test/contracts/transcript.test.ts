@@ -61,3 +61,24 @@ t.test('no image comes between a client tool call and its result', async (t) => 
   t.match(result, { role: 'tool', tool_call_id: 'own', content: /^seen\n\[1 images omitted: .*\]$/ });
   t.strictSame(others, []);
 });
+
+t.test('results and their images are in the order of the calls, in whatever order they came', async (t) => {
+  const call = (id: string, more: object = {}) =>
+    ({ type: 'tool-call', id, name: 'look', arguments: '{}', tool: { entry: 'look', name: 'look' }, ...more }) as const;
+  const result = (id: string) =>
+    ({ type: 'tool-result', id, content: id, images: [`data:${id}`], isError: false, milliseconds: 1 }) as const;
+  const transcript = new Transcript();
+  transcript.add([call('x', { approval: 'mcpr_x' }), call('y', { approval: 'mcpr_y' }), result('y'), result('x')]);
+  transcript.add([{ type: 'step', step: 1, connection: 'm' }, call('a'), call('b'), call('c')]);
+  transcript.add([result('c'), result('a')]);
+  transcript.add([result('b')]);
+  const messages = transcript.messages();
+  t.strictSame(
+    messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])),
+    ['x', 'y', 'a', 'b', 'c'],
+  );
+  t.match(
+    messages.filter(({ role }) => role === 'user').map(({ content }) => JSON.stringify(content)),
+    [/data:x.*data:y/, /data:a.*data:b.*data:c/],
+  );
+});

@@ -120,7 +120,12 @@ export interface TurnToolProgress {
   readonly fraction?: number | undefined;
 }
 
-/** The result of a tool that the server ran. Results come in the order of their calls. @public */
+/**
+ * The result of a tool that the server ran. Calls of one step run at the same time, and each result
+ * comes when its call has ended: not in the order of the calls.
+ *
+ * @public
+ */
 export interface TurnToolResult {
   readonly type: 'tool-result';
   readonly id: string;

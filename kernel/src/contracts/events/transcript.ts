@@ -5,8 +5,9 @@ import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event
 
 /**
  * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
- * results. Results before the first step, of calls of an earlier turn that were approved, come
- * first. Text that arrives escaped stays escaped until the message is needed.
+ * results, in the order of the calls. Results before the first step, of calls of an earlier turn
+ * that were approved, come first. Text that arrives escaped stays escaped until the message is
+ * needed.
  *
  * @experimental
  */
@@ -78,6 +79,8 @@ export class Transcript {
       this.#messages.push({ ...saying(this.#said(), this.#refusal, this.#calls), ...withExtra(this.#extra) });
     }
     if (this.#stepOpen || this.#results.length > 0) {
+      const order = this.#stepOpen ? this.#calls.map(({ id }) => id) : [...this.#approved];
+      if (this.#results.length > 1) this.#results.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
       const images = this.#results.flatMap((result) => result.images);
       // While client calls are open, no user message may stand between a call and its result.
       const canShow = !this.#stepOpen || this.#calls.length === this.#results.length;

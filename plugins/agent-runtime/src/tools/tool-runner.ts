@@ -65,19 +65,18 @@ export class ToolRunner {
   }
 
   /**
-   * Yields progress as it arrives and results in the order of their calls: what is there at once is
-   * one batch.
+   * Yields progress and results as they arrive: what is there at once is one batch.
    * @throws the signal's reason if the turn ends meanwhile.
    */
   async *run(calls: readonly ServerCall[], context: ToolContext): AsyncGenerator<readonly AgentEvent[]> {
     const { turn, guard } = context;
-    /** Progress that has not been yielded. */
-    const progress: AgentEvent[] = [];
-    const results: (TurnToolResult | TurnApproval)[] = [];
+    /** What has not been yielded. */
+    let arrived: AgentEvent[] = [];
+    let running = calls.length;
     let failure: { readonly error: unknown } | undefined;
     let wake = () => {};
     const emit = (event: AgentEvent) => {
-      progress.push(event);
+      arrived.push(event);
       wake();
     };
     const end = new AbortController();
@@ -85,11 +84,11 @@ export class ToolRunner {
     turn.signal.addEventListener('abort', onTurnEnd, { once: true });
     if (turn.signal.aborted) onTurnEnd();
     const step = { ...context, emit, signal: end.signal };
-    for (const [index, own] of calls.entries()) {
+    for (const own of calls) {
       this.#result(own, own.approved === undefined && guard.repeats(own.call.name, own.call.arguments), step).then(
         (result) => {
-          results[index] = result;
-          wake();
+          running--;
+          emit(result);
         },
         (error) => {
           failure ??= { error };
@@ -98,16 +97,13 @@ export class ToolRunner {
       );
     }
 
-    let next = 0;
     try {
-      while (next < calls.length) {
-        const batch = progress.splice(0);
-        for (let result = results[next]; result; result = results[next]) {
-          batch.push(result);
-          next++;
-        }
-        if (batch.length > 0) yield batch;
-        else if (failure) throw failure.error;
+      while (running > 0 || arrived.length > 0) {
+        if (arrived.length > 0) {
+          const batch = arrived;
+          arrived = [];
+          yield batch;
+        } else if (failure) throw failure.error;
         else {
           await new Promise<void>((resolve) => {
             wake = resolve;
@@ -117,7 +113,7 @@ export class ToolRunner {
     } finally {
       turn.signal.removeEventListener('abort', onTurnEnd);
       // The reader may stop before the end, for example when an interceptor throws.
-      if (next < calls.length) end.abort(new Error('The turn has ended.'));
+      if (running > 0) end.abort(new Error('The turn has ended.'));
     }
   }
 

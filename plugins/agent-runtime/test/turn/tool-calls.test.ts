@@ -1,3 +1,4 @@
+import type { AgentEvent } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import {
@@ -58,7 +59,7 @@ t.test('tools run, and the model receives their results, step after step', async
   t.match(endOf(events), { usage: { promptTokens: 20, completionTokens: 5 } }, 'C-078 usage sums all model calls');
 });
 
-t.test('R-047 calls of one step run concurrently, and their results keep the order of the calls', async (t) => {
+t.test('R-047 results come when their calls end, and the history keeps the order of the calls', async (t) => {
   const slow = Promise.withResolvers<string>();
   const order: string[] = [];
   const tools = {
@@ -69,7 +70,6 @@ t.test('R-047 calls of one step run concurrently, and their results keep the ord
     quick: singleTool((_, { progress }) => {
       order.push('quick begins');
       progress('half way', 0.5);
-      slow.resolve('slow result');
       return 'quick result';
     }),
   };
@@ -79,16 +79,25 @@ t.test('R-047 calls of one step run concurrently, and their results keep the ord
     models: { fast: model },
     tools,
   });
-  const events = await collect(runtime.run(request(target())));
+  const events: AgentEvent[] = [];
+  for await (const batch of runtime.run(request(target()))) {
+    events.push(...batch);
+    // Only the result of the second call lets the first one end.
+    if (batch.some((event) => event.type === 'tool-result' && event.content === 'quick result')) slow.resolve('slow result');
+  }
   t.strictSame(order, ['slow begins', 'quick begins']);
   t.strictSame(
     events.flatMap((event) => (event.type === 'tool-result' ? [event.content] : [])),
-    ['slow result', 'quick result'],
+    ['quick result', 'slow result'],
   );
   t.match(
     events.find(({ type }) => type === 'tool-progress'),
     { id: 'call_000000000000000000000003', message: 'half way', fraction: 0.5 },
   );
+  t.match(model.asked[1]?.messages.slice(-2), [
+    { role: 'tool', tool_call_id: 'call_000000000000000000000002', content: 'slow result' },
+    { role: 'tool', tool_call_id: 'call_000000000000000000000003', content: 'quick result' },
+  ]);
 });
 
 t.test('turn id and index of a call are unique together', async (t) => {
@@ -147,9 +156,10 @@ t.test('R-040 R-042 tool errors and invalid arguments go to the model, and the t
     tools,
   });
   const events = await collect(runtime.run(request(target())));
-  const results = events.flatMap((event) =>
-    event.type === 'tool-result' ? [`${event.isError ? 'error' : 'ok'}: ${event.content}`] : [],
-  );
+  const results = events
+    .flatMap((event) => (event.type === 'tool-result' ? [event] : []))
+    .sort((a, b) => (a.id < b.id ? -1 : 1)) // ids are counted
+    .map(({ isError, content }) => `${isError ? 'error' : 'ok'}: ${content}`);
   t.match(results, [
     /^error: The arguments are not a valid JSON object: \{"n":/,
     /^error: The arguments are not a valid JSON object: \[1\]/,
