@@ -29,9 +29,10 @@ const CONNECTIONS = 6;
 const MAX_HELD = 300;
 /**
  * MiB of live heap, beside what the server counts, that the second half of the cases may add.
- * Caches with limits of their own still fill then: 40,000 cases end no higher than 20,000.
+ * Caches with limits of their own still fill then: events of responses that can be resumed, and
+ * schemas of sessions in memory.
  */
-const MAX_GROWTH = 64;
+const MAX_GROWTH = 32;
 const MIB = 1024 * 1024;
 
 const [ATTACKER, INNOCENT] = ['token-of-the-attacker', 'token-of-the-neighbour'];
