@@ -129,6 +129,23 @@ t.test('if the successor does not start, the entry runs again as before', async 
   t.strictSame(port.seen.slice(4), ['one stop', 'two start', 'two stop']);
 });
 
+t.test('an optional successor that does not start is disabled, and the log says what was stopped for it', async (t) => {
+  const port = new Port();
+  const listener = port.plugin(failing);
+  const { reload, statuses, log } = await started(t, { a: { use: listener, word: 'one' } });
+  t.equal((await reload({ a: { use: listener, word: 'bad', optional: true } })).refused, undefined);
+  t.strictSame([port.seen, statuses()], [['one start', 'one stop', 'bad stop'], ['plugins.a disabled']]);
+  t.match(log.lines, [
+    { level: 'warn', msg: /^disabled: plugins\.a did not start: no luck/ },
+    {
+      level: 'warn',
+      msg: /^plugins\.a was stopped for its successor, which is optional and disabled: .* correct the file and reload$/,
+    },
+  ]);
+  await reload({ a: { use: listener, word: 'two', optional: true } });
+  t.strictSame([port.seen.slice(3), statuses()], [['two start'], ['plugins.a running']]);
+});
+
 t.test('what can fail without it is tried before an exclusive entry is stopped', async (t) => {
   const port = new Port();
   const listener = port.plugin();

@@ -31,7 +31,8 @@ interface StagingDependencies {
  * 3. Entries of exclusive plugins that are replaced are stopped before their successors start. That
  *    comes last, with what reads from them.
  * 4. If anything fails, what has started is stopped again, and the revision is dropped. `replaced`
- *    are the entries that the caller must bring back.
+ *    are the entries that the caller must bring back. An optional entry that does not start fails
+ *    nothing: it is disabled, and what was stopped for it stays stopped.
  * 5. `commit` applies it, for all entries at once.
  */
 export class Staging {
@@ -168,6 +169,12 @@ export class Staging {
     if (failure === undefined || !registered.optional || signal.aborted) return failure;
     this.#started.pop();
     await this.#runner.disable(registered, failure, () => this.#next.registry.disable(registered.id));
+    for (const { id } of this.#predecessors(registered)) {
+      this.#deps.log.warn(
+        `${id} was stopped for its successor, which is optional and disabled: the file in force no longer has its earlier ` +
+          'options, so it stays stopped; correct the file and reload',
+      );
+    }
     return undefined;
   }
 
