@@ -148,6 +148,7 @@ t.test('plugboard reload applies a changed file, and prints what changed', async
   t.strictSame(await reload(), [0, 'SERVER: the configuration has not changed; the plugins read their own files again']);
   await writeFile(file, CHANGED);
   t.strictSame(await reload(), [0, 'SERVER: the changed configuration was applied\n  added agents.third']);
+  await eventually(() => changes().length > 0); // the log comes from another process
   t.strictSame(changes(), [['added agents.third']]);
 
   await writeFile(file, `${CHANGED}\nplugins: { extra: { use: ./extra.js } }\n`);
@@ -162,6 +163,28 @@ t.test('plugboard reload applies a changed file, and prints what changed', async
   t.equal(await program.exit(), 0);
   await writeFile(file, YAML);
   t.match(await reload(), [1, /^plugboard: no running server of plugboard\.yaml was found; run this on the machine/]);
+});
+
+t.test('check --diff names plugins that were updated since the server loaded them', async (t) => {
+  const manifest = (version: string) => `{ "name": "words", "version": "${version}", "type": "module", "exports": "./index.js" }`;
+  const cwd = t.testdir({
+    ...distribution,
+    'plugboard.yaml': `${YAML}\nplugins: { words: {} }\n`,
+    node_modules: { words: { 'package.json': manifest('0.1.0'), 'index.js': plugin('words', 'return { start() {} };') } },
+  });
+  const program = new Plugboard(t, ['start'], { cwd, env: { TMPDIR: cwd } });
+  await program.prints('curl ');
+  await writeFile(join(cwd, 'node_modules/words/package.json'), manifest('0.2.0'));
+  const { code, stdout } = await run(t, ['check', '--diff'], { cwd, env: { TMPDIR: cwd } });
+  t.equal(code, 0);
+  t.match(
+    stdout,
+    ': a reload would change nothing\n' +
+      'a reload would not load these updates; restart the server to use them\n' +
+      '  plugins.words: version 0.2.0 is installed, 0.1.0 runs\n',
+  );
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
 });
 
 t.test('check --diff reports mistakes, whether a server runs or not', async (t) => {

@@ -21,6 +21,8 @@ export interface EntryImage {
   readonly optionsPath: ConfigPath;
   /** The name and the module of the plugin. */
   readonly plugin: string;
+  /** The version of the plugin's package that runs. A reload does not load another one. */
+  readonly version: string;
   /** The options, with defaults filled in, and those that the section shares. */
   readonly options: Readonly<Record<string, unknown>>;
   /** Digests of the files that belong to the options, by path. */
@@ -53,6 +55,7 @@ function entryImage(entry: ConfiguredEntry, fixed: EntryImage['fixed']): EntryIm
     path,
     optionsPath,
     plugin: `${plugin?.name} ${plugin?.path}`,
+    version: plugin?.version ?? '',
     options: { ...config, ...shared },
     files: Object.fromEntries(files),
     fixed,

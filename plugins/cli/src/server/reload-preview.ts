@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { changesBetween } from '@plugboard/kernel/internal';
+import { type ConfigImage, changesBetween } from '@plugboard/kernel/internal';
 import { COST_OF_PREFIX, coldSessions } from './cold-sessions.js';
 import { composeServer } from './compose.js';
 import { describeChange } from './describe-change.js';
@@ -34,6 +34,8 @@ async function previewReload(file: string, server: RunningConfig): Promise<Reloa
   const { inspection } = await composeServer({ file, env: environmentOf(pid) ?? process.env });
   const after = digested(inspection.image, salt);
   const cold = coldSessions({ before: inForce, after, values: inspection.image, folder: dirname(file) });
+  const updated = updatedPlugins(inForce, after).map((line) => `  ${line}`);
+  const notes = updated.length === 0 ? [] : ['a reload would not load these updates; restart the server to use them', ...updated];
   const costs = cold.length === 0 ? [] : [COST_OF_PREFIX, ...cold];
   const all = changesBetween(inForce, after);
   const fixed = all.filter(({ needsRestart }) => needsRestart);
@@ -42,5 +44,14 @@ async function previewReload(file: string, server: RunningConfig): Promise<Reloa
   const effect = isRefused
     ? 'a reload would be refused, because these cannot change while the server runs; restart it'
     : `a reload would change${changes.length === 0 ? ' nothing' : ''}`;
-  return { server, lines: [`server ${pid}, configured ${since}: ${effect}`, ...changes, ...costs], changes, isRefused };
+  return { server, lines: [`server ${pid}, configured ${since}: ${effect}`, ...changes, ...notes, ...costs], changes, isRefused };
+}
+
+/** The entries whose plugin was updated on the disk since the server loaded it. */
+function updatedPlugins(before: ConfigImage, after: ConfigImage): readonly string[] {
+  return Object.entries(after.entries).flatMap(([id, { plugin, version }]) => {
+    const running = before.entries[id];
+    if (running?.plugin !== plugin || running.version === version) return [];
+    return [`${id}: version ${version} is installed, ${running.version} runs`];
+  });
 }
