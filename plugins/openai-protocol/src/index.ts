@@ -9,6 +9,7 @@ export * from './errors/format-error.js';
 export * from './errors/request-errors.js';
 export * from './errors/schema-error.js';
 export { turnFailureError } from './errors/turn-failure.js';
+export * from './pages/list-options.js';
 export * from './pages/list-query.js';
 export * from './pages/page.js';
 export * from './turn/busy-mode.js';

@@ -1,17 +1,1 @@
-import type { Infer, JsonSchema } from '@plugboard/kernel';
-
-export const configSchema = {
-  type: 'object',
-  properties: {
-    maxPageBytes: {
-      type: 'string',
-      format: 'size',
-      description:
-        'Maximum size of one page of a list. A page that reaches it has fewer entries than `limit`, but at least one, and `has_more` is true.',
-      default: '1mb',
-    },
-  },
-  additionalProperties: false,
-} as const satisfies JsonSchema;
-
-export type ConversationsConfig = Infer<typeof configSchema>;
+export { listOptions as configSchema } from '@plugboard/openai-protocol';
