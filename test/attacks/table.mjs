@@ -31,7 +31,8 @@ const WATCH = 12;
 const [ATTACKER, INNOCENT] = ['token-of-the-attacker', 'token-of-the-neighbour'];
 
 const YAML = `
-transports: { http: { port: 0 }, chat-completions: {}, responses: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
+transports:
+  { http: { port: 0 }, chat-completions: {}, responses: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
 sessions: { use: sqlite, path: ./sessions.db }
 auth: { bearer: { tokens: [
   { name: attacker, project: acme, token: ${ATTACKER} }, { name: neighbour, project: beta, token: ${INNOCENT} } ] } }
@@ -77,7 +78,10 @@ const FILES = {
     const image = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(10 * 1024 * 1024) };
     const tools = [
       { name: 'find', description: '', effect: 'read', inputSchema: { type: 'object', properties }, run: async () => 'found' },
-      { name: 'shoot', description: '', effect: 'read', inputSchema: { type: 'object' }, run: async () => ({ content: Array(6).fill(image) }) },
+      {
+        name: 'shoot', description: '', effect: 'read', inputSchema: { type: 'object' },
+        run: async () => ({ content: Array(6).fill(image) }),
+      },
     ];
     export default definePlugin({
       name: 'own', apiVersion: 1, summary: 'Tools', configSchema: { type: 'object', properties: {} },
@@ -186,7 +190,8 @@ const ATTACKS = {
       content: 'word '.repeat(1_000),
     }));
     await s.post('/v1/responses/compact', { model: 'limited', input });
-    s.note = `${size(JSON.stringify(s.models.requests.findLast(({ body }) => body.model === 'fast')?.body ?? '').length)} sent to the model`;
+    const sent = s.models.requests.findLast(({ body }) => body.model === 'fast')?.body ?? '';
+    s.note = `${size(JSON.stringify(sent).length)} sent to the model`;
   },
   'twenty escaped texts of 5 MB': (s) => async () => {
     const body = `{"model":"assistant","messages":[{"role":"user","content":"${'\\u0041\\n'.repeat(625_000)}"}]}`;

@@ -33,12 +33,14 @@ const agentSchema = {
       type: 'array',
       items: { type: 'string', minLength: 1, nameOf: 'tools' },
       description:
-        'Tools the agent may call, by their entry under `tools`: `name` and `name/*` allow all tools of the entry, `name/tool` one.',
+        'Tools the agent may call, by their entry under `tools`: `name` and `name/*` allow all tools of the entry, ' +
+        '`name/tool` one.',
       default: [],
     },
     approve: {
       description:
-        'Tools whose calls a person must approve: `write` for all whose effect is `write`, or a list of patterns such as `shell/*` and `files/write_*`, which may include `write`.',
+        'Tools whose calls a person must approve: `write` for all whose effect is `write`, or a list of patterns such ' +
+        'as `shell/*` and `files/write_*`, which may include `write`.',
       anyOf: [
         { type: 'string', enum: ['write'] },
         { type: 'array', items: { type: 'string', minLength: 1 } },
@@ -61,7 +63,8 @@ const agentSchema = {
       type: 'string',
       enum: ['ignore', 'passthrough'],
       description:
-        'Tools in a request: `ignore` drops them, `passthrough` offers them to the model and returns its calls to the caller. By default chat completions ignores them, and the Responses and Messages APIs pass them through.',
+        'Tools in a request: `ignore` drops them, `passthrough` offers them to the model and returns its calls to the ' +
+        'caller. By default chat completions ignores them, and the Responses and Messages APIs pass them through.',
     },
     maxSteps: {
       type: 'integer',
@@ -98,7 +101,9 @@ const agentSchema = {
     },
     history: {
       description:
-        'What the model receives of a session that no longer fits its context window: the newest turns (`truncate`), a summary of the older turns and the newest ones (`summarize`), or an error (`error`). `{ policy, maxMessages, maxTokens }` sets further limits.',
+        'What the model receives of a session that no longer fits its context window: the newest turns (`truncate`), a ' +
+        'summary of the older turns and the newest ones (`summarize`), or an error (`error`). `{ policy, maxMessages, ' +
+        'maxTokens }` sets further limits.',
       anyOf: [
         { type: 'string', enum: ['truncate', 'summarize', 'error'] },
         {
@@ -192,19 +197,22 @@ export const configSchema = {
           type: 'integer',
           minimum: 1,
           description:
-            'Turns of one project that run at the same time; further ones wait. By default three quarters of `runningTurns`, or all of them if there is no project besides `default`.',
+            'Turns of one project that run at the same time; further ones wait. By default three quarters of ' +
+            '`runningTurns`, or all of them if there is no project besides `default`.',
         },
         runningTurnsPerCaller: {
           type: 'integer',
           minimum: 1,
           description:
-            'Turns of one caller, a token or a JWT subject, that run at the same time; further ones wait. By default half of `runningTurns`, or three quarters if there is no project besides `default`.',
+            'Turns of one caller, a token or a JWT subject, that run at the same time; further ones wait. By default ' +
+            'half of `runningTurns`, or three quarters if there is no project besides `default`.',
         },
         queuedTurns: {
           type: 'integer',
           minimum: 0,
           description:
-            'Turns that wait for a place among the running ones. Beyond the limit, callers get 503, those with the most waiting turns first.',
+            'Turns that wait for a place among the running ones. Beyond the limit, callers get 503, those with the ' +
+            'most waiting turns first.',
           default: 1000,
         },
         queuedPerSession: {
@@ -216,14 +224,17 @@ export const configSchema = {
         drain: {
           ...duration,
           description:
-            'How long running turns may go on after the server was asked to stop, also those whose caller has left. At the limit they fail, and the exit code is 1.',
+            'How long running turns may go on after the server was asked to stop, also those whose caller has left. At ' +
+            'the limit they fail, and the exit code is 1.',
           default: '30s',
         },
         memory: {
           type: 'string',
           format: 'size',
           description:
-            'Memory for everything that is held for callers: requests, histories, answers, tool results, and what is left for the histories of idle sessions. Projects and callers share it. Beyond it, or beyond the share of a caller, turns wait, then they get 503. Default: half of the heap limit.',
+            'Memory for everything that is held for callers: requests, histories, answers, tool results, and what is ' +
+            'left for the histories of idle sessions. Projects and callers share it. Beyond it, or beyond the share of ' +
+            'a caller, turns wait, then they get 503. Default: half of the heap limit.',
           examples: ['1gb'],
         },
         answerSize: {

@@ -140,7 +140,10 @@ const MUTATIONS: Readonly<Record<string, Mutation>> = {
     const item = random.chance(0.7) ? random.pick(SCALARS) : print(value);
     const isSame = random.chance(0.2);
     return new Raw(
-      `{${Array.from({ length: timesOf(item, MAX_KEYS, random) }, (_, index) => `"${name}${isSame ? '' : index}":${item}`).join()}}`,
+      `{${Array.from(
+        { length: timesOf(item, MAX_KEYS, random) },
+        (_, index) => `"${name}${isSame ? '' : index}":${item}`,
+      ).join()}}`,
     );
   },
   prototype: (value) => new Raw(`{"__proto__":${print(value)},"constructor":{"prototype":${print(value)}},"toString":1}`),
@@ -158,7 +161,8 @@ const MUTATIONS: Readonly<Record<string, Mutation>> = {
   cyclic: (_, random) => {
     const inner = random.pick(['{"$ref":"#"}', '{"$ref":"#/$defs/a"}', '{"$dynamicRef":"#a"}', '{"$ref":"#/properties/x"}']);
     return new Raw(
-      `{"type":"object","properties":{"x":${inner},"y":{"items":${inner}}},"$defs":{"a":{"allOf":[${inner},{"$ref":"#/$defs/a"}]}}}`,
+      `{"type":"object","properties":{"x":${inner},"y":{"items":${inner}}},` +
+        `"$defs":{"a":{"allOf":[${inner},{"$ref":"#/$defs/a"}]}}}`,
     );
   },
   types: (_, random) => {
@@ -172,15 +176,15 @@ const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   pattern: (_, random) =>
     new Raw(
-      `{"type":"object","properties":{"q":{"type":"string","pattern":"${random.pick(PATTERNS)}"}},"patternProperties":{"${random.pick(PATTERNS)}":{}}}`,
+      `{"type":"object","properties":{"q":{"type":"string","pattern":"${random.pick(PATTERNS)}"}},` +
+        `"patternProperties":{"${random.pick(PATTERNS)}":{}}}`,
     ),
   enumeration: (_, random) =>
-    new Raw(
-      `{"type":"object","properties":{"q":{"enum":[${Array.from({ length: random.count(50_000) }, (_, index) => index).join()}]}}}`,
-    ),
+    new Raw(`{"type":"object","properties":{"q":{"enum":[${[...Array(random.count(50_000)).keys()].join()}]}}}`),
   url: (_, random) =>
     new Raw(
-      `{"type":"image_url","image_url":{"url":"${random.pick(['data:image/png;base64,', 'https://', 'file:///', 'data:'])}${'A'.repeat(random.count(MAX_TEXT))}"}}`,
+      `{"type":"image_url","image_url":{"url":"${random.pick(['data:image/png;base64,', 'https://', 'file:///', 'data:'])}` +
+        `${'A'.repeat(random.count(MAX_TEXT))}"}}`,
     ),
 };
 
