@@ -241,7 +241,7 @@ t.test('bad input is refused where it is, or left out by name', async (t) => {
   const errorOf = async (body: object) => (await respond(app, { input: 'x', store: false, ...body })).body;
   const tools = [f('a__b'), { type: 'namespace', name: 'a', tools: [f('b')] }];
   t.match(await errorOf({ tools }), { error: { param: 'tools[1].tools[0].name', code: 'invalid_value' } });
-  t.match(await errorOf({ tools: Array.from({ length: 200 }, (_, i) => f(`f${i}`)) }), { error: { param: 'tools' } });
+  t.match(await errorOf({ tools: Array.from({ length: 600 }, (_, i) => f(`f${i}`)) }), { error: { param: 'tools' } });
   t.match(await errorOf({ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }), {
     error: { param: 'tool_choice.type' },
   });
@@ -249,6 +249,14 @@ t.test('bad input is refused where it is, or left out by name', async (t) => {
   t.match(await errorOf({ input: [user('x'), result] }), { error: { type: 'invalid_request_error', param: 'input[1]' } });
   const call = { type: 'custom_tool_call', call_id: 'a', name: 'apply_patch', input: 'x' };
   t.match(await errorOf({ input: [user('x'), call] }), { error: { type: 'invalid_request_error', param: 'input[1]' } });
+  const asked = app.models.requests.length;
+  t.match(await errorOf({ input: [{ type: 'dream' }] }), { error: { param: 'input', message: /no message for the model/ } });
+  t.equal(app.models.requests.length, asked);
+  const many = Array.from({ length: 200 }, (_, i) => f(`f${i}`));
+  const long = Array.from({ length: 3001 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: 'x' }));
+  t.equal((await respond(app, { input: long, tools: many, store: false })).status, 200);
+  t.equal(offered().length, 200);
+  t.equal(app.asked.messages.length, 3001);
 });
 
 for (const [surface, create] of Object.entries(SURFACES)) {

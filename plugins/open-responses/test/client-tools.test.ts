@@ -59,7 +59,7 @@ t.test('CL-1 two tools with one name at the model are refused', async (t) => {
     { message: /512 tools/ },
   );
   t.match(
-    refusal(() => read({ tools: Array.from({ length: 200 }, (_, i) => f(`f${i}`)) })),
+    refusal(() => read({ tools: Array.from({ length: 600 }, (_, i) => f(`f${i}`)) })),
     { param: 'tools', code: 'array_above_max_length' },
   );
 });

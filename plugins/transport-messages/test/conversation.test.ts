@@ -131,6 +131,16 @@ t.test('CL-21 blocks of other types are left out and named', async (t) => {
   t.equal(ignored, 'messages.1.content.0.server_tool_use, messages.1.content.2.dream, messages.2.content.0.container_upload');
 });
 
+t.test('CL-21 a request without anything for the model is refused', async (t) => {
+  for (const content of ['', [], [{ type: 'dream' }]]) {
+    t.match(await refusalOf({ messages: [{ role: 'user', content }], system: 'Be brief.' }), {
+      status: 400,
+      message: /^messages: no message has content for the model/,
+      turns: 0,
+    });
+  }
+});
+
 t.test('CL-28 shown thinking that comes back is left out, also where nothing else is left', async (t) => {
   const { messages, ignored } = await read(
     { role: 'user', content: 'x' },

@@ -17,13 +17,15 @@ const HOLDERS: ReadonlySet<string> = new Set([
 export class SchemaBudget {
   /** How deep references are replaced. A schema that refers to itself ends there. */
   depth = 12;
-  readonly #limit: number;
+  readonly #source: unknown;
+  /** Counted when it is needed: most servers take schemas as they are. */
+  #limit: number | undefined;
   #used = 0;
   readonly #sizes = new WeakMap<object, number>();
 
   /** @param source the schemas of the request: four times their JSON and 256 KiB, 4 MiB at most. */
   constructor(source: unknown) {
-    this.#limit = Math.min(4 * JSON.stringify(source).length + 256 * KIB, 4 * KIB * KIB);
+    this.#source = source;
   }
 
   /**
@@ -49,6 +51,7 @@ export class SchemaBudget {
   take(schema: Schema): void {
     this.#used += PART;
     for (const [key, value] of Object.entries(schema)) this.#used += key.length + this.#sizeOf(key, value);
+    this.#limit ??= Math.min(4 * JSON.stringify(this.#source).length + 256 * KIB, 4 * KIB * KIB);
     if (this.#used > this.#limit) throw new SchemaTooLarge(this.#limit);
   }
 

@@ -4,10 +4,7 @@ import type { CallForm } from '../tools/call-form.js';
 import { customInputSchema } from '../tools/custom-input.js';
 import { modelName } from '../tools/tool-name.js';
 import type { InputItem, RequestTool, ResponseRequest, ToolChoice } from './request.js';
-import { parseTools } from './tool-schema.js';
-
-/** Tools of one request. */
-const MAX_TOOLS = 512;
+import { MAX_TOOLS, parseTools } from './tool-schema.js';
 
 /** The tools that the caller brought and runs itself. */
 export interface ClientTools {

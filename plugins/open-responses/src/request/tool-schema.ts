@@ -3,8 +3,8 @@ import type { RequestTool } from './request.js';
 
 const { anyObject, flag, maybe, name, object, shape, tagged, text, word } = schema;
 
-/** The largest number of tools in a list. Tools in a namespace are counted apart. */
-const MAX_LISTED = 128;
+/** Tools of one request, and of one list. Coding agents with several MCP servers have hundreds. */
+export const MAX_TOOLS = 512;
 
 const SHAPES = {
   function: shape({ name, description: maybe(text), parameters: maybe(anyObject), strict: maybe(flag) }, ['name']),
@@ -22,7 +22,7 @@ function listOf(shapes: Parameters<typeof tagged>[1]): schema.RequestSchema {
   return {
     title: 'an array of objects',
     type: 'array',
-    maxItems: MAX_LISTED,
+    maxItems: MAX_TOOLS,
     items: {
       ...object({ type: text }, ['type']),
       if: { type: 'object', properties: { type: known } },

@@ -41,8 +41,8 @@ import { StoredResponses } from './stored-responses.js';
 import { SummaryTokens } from './summary-tokens.js';
 import { visibleMessages } from './visible-messages.js';
 
-/** The reference's own limit for messages. */
-const MAX_ITEMS = 2048;
+/** A coding agent sends two for each call of a tool, until it compacts the conversation. */
+const MAX_ITEMS = 20_000;
 const ID_LENGTH = 24;
 
 /** What a request continues. */
@@ -100,6 +100,8 @@ export class ResponsePlanner {
     const prompt: readonly Message[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
     const system = [...prompt, ...carried.system, ...said];
     const history = 'history' in base ? base.history : undefined;
+    const isEmpty = conversation.messages.length === 0 && history?.length === 0;
+    if (isEmpty && request.generate !== false && !compaction) throw nothingToAsk();
     const added = history ? continueHistory(history, conversation) : conversation;
     // A session begins with the history; without one, the runtime is given it apart.
     const seed = base.kind === 'chain' ? base.history : [];
@@ -273,6 +275,10 @@ function summarizedBefore(input: InputMessages, summary: string | undefined): In
   if (summary === undefined) return input;
   const messages = withSummary(summary, input.messages);
   return { messages, origins: messages.length > input.messages.length ? [0, ...input.origins] : input.origins };
+}
+
+function nothingToAsk() {
+  return invalidValue('input', 'it has no message for the model, because items of unknown types are left out');
 }
 
 /** @param index of the item that asks for a summary. */

@@ -58,6 +58,14 @@ function systemOf(system: unknown, ignored: Ignored): string {
   return onlyText(system.toSpliced(billing, 1), 'system');
 }
 
+function saysNothing({ role, content }: Message): boolean {
+  return role === 'system' || content === '';
+}
+
+function nothingToAsk() {
+  return invalidField('messages', 'no message has content for the model: blocks of unknown types are left out');
+}
+
 /** A call of a client tool without a result yet. */
 interface OpenCall {
   readonly id: string;
@@ -103,6 +111,7 @@ class ConversationReader implements RequestMessages {
   end(): this {
     this.#endUser();
     this.#assertAnswered();
+    if (!this.#rules.hasSession && this.messages.every(saysNothing)) throw nothingToAsk();
     return this;
   }
 
