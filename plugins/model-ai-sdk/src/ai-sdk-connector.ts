@@ -27,6 +27,7 @@ import { modelFingerprint } from './request/answer-data.js';
 import { callOptions, FEATURES, supportsParam } from './request/call-options.js';
 import type { MediaSource } from './request/media.js';
 import { promptOf } from './request/prompt.js';
+import { withPossibleThinking } from './request/thinking.js';
 
 interface Dependencies {
   readonly clock: Clock;
@@ -159,7 +160,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
     };
     const prompt = await promptOf(request.messages, this.#fingerprint, media, kind);
     const asked = model.doStream({
-      ...callOptions(request, this.#config, kind),
+      ...withPossibleThinking(callOptions(request, this.#config, kind), prompt, kind),
       prompt: this.#config.promptCaching ? withBreakpoints(prompt, kind) : prompt,
       headers: request.headers,
       abortSignal: signal,

@@ -9,6 +9,10 @@ export interface ProviderKind {
   /** Options of every request. Those of the entry replace them. */
   readonly defaults: Options;
   /**
+   * The option that gives Claude a budget for thinking. Then a step with results needs a thought.
+   */
+  readonly thinking?: 'thinking' | 'reasoningConfig';
+  /**
    * Ids of tool calls: nine letters and digits, as Mistral requires, or any that is valid
    * everywhere.
    */
@@ -30,6 +34,7 @@ export interface ProviderKind {
 const ANTHROPIC: ProviderKind = {
   namespace: 'anthropic',
   defaults: {},
+  thinking: 'thinking',
   breakpoint: { cacheControl: { type: 'ephemeral' } },
   params: { parallel_tool_calls: (value) => ({ disableParallelToolUse: value === false }) },
 };
@@ -67,7 +72,7 @@ export function kindOf(provider: string, model: string): ProviderKind {
   if (provider.includes('anthropic')) return ANTHROPIC;
   if (/^(amazon-)?bedrock/.test(provider)) {
     const cache = CACHED_ON_BEDROCK.test(model) ? { breakpoint: { cachePoint: { type: 'default' } } } : {};
-    return { namespace: 'bedrock', defaults: {}, params: {}, ...cache };
+    return { namespace: 'bedrock', defaults: {}, thinking: 'reasoningConfig', params: {}, ...cache };
   }
   if (provider.startsWith('xai')) return XAI;
   if (provider.startsWith('mistral')) return MISTRAL;

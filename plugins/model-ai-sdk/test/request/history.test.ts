@@ -208,3 +208,37 @@ t.test('schemas with local references and enums of numbers are taken by Gemini (
   const [tools] = listOf(server.requests[0]?.body.tools);
   t.match(tools, { functionDeclarations: [{ parametersJsonSchema: inputSchema }] });
 });
+
+/** Claude that must think before it calls tools, natively and on Bedrock. */
+const BUDGETS = {
+  anthropic: {
+    model: 'claude-sonnet-4-5',
+    providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } },
+  },
+  bedrock: { providerOptions: { bedrock: { reasoningConfig: { type: 'enabled', budgetTokens: 1024 } } } },
+} as const;
+
+t.test('a tool step that another connection or the caller began is continued without thinking', async (t) => {
+  const foreign: Message[] = [
+    TIME,
+    { role: 'assistant', content: 'Let me see.', tool_calls: [call('a')] },
+    { role: 'tool', tool_call_id: 'a', content: 'noon' },
+  ];
+  for (const name of ['anthropic', 'bedrock'] as const) {
+    const { server, ...connection } = await open(t, name, BUDGETS[name]);
+    const thinkingIn = () => JSON.stringify(server.requests.at(-1)?.body).includes('"type":"enabled"');
+    await readAll(connection, { messages: foreign, tools: [CLOCK] });
+    t.notOk(thinkingIn(), name);
+    await readAll(connection, { messages: [...foreign, { role: 'assistant', content: 'Noon.' }, TIME], tools: [CLOCK] });
+    t.ok(thinkingIn(), 'the next turn thinks again');
+    server.enqueue({ thinking: ['Hm.'], calls: [{ id: 'a', name: 'clock', input: { zone: 'UTC' } }] });
+    const own = asMessages(await readAll(connection, { messages: [TIME], tools: [CLOCK] }), ['noon']);
+    await readAll(connection, { messages: [TIME, ...own], tools: [CLOCK] });
+    t.ok(thinkingIn(), 'its own step keeps its thought');
+    t.match(JSON.stringify(server.requests.at(-1)?.body), /Hm\./);
+    t.same(server.refusals, [], name);
+  }
+  const { server, ...effort } = await open(t, 'anthropic', { model: 'claude-sonnet-4-5', providerOptions: {} });
+  await readAll(effort, { messages: foreign, tools: [CLOCK], params: { reasoning_effort: 'high' } });
+  t.same(server.refusals, []);
+});

@@ -96,6 +96,13 @@ function check({ path, headers, body }: NativeRequest): void {
         );
       }
     }
+    const isLast = index === messages.findLastIndex(({ role }) => role === 'assistant');
+    const isInLoop = listOf(messages[index + 1]?.content).some(({ toolResult }) => toolResult !== undefined);
+    const thinks = JSON.stringify(body.additionalModelRequestFields ?? {}).includes('"enabled"');
+    refuseIf(
+      thinks && isLast && isInLoop && content[0]?.reasoningContent === undefined,
+      `${at}.0.type: Expected \`thinking\`. When \`thinking\` is enabled, a final assistant message must start with a thinking block`,
+    );
     const results = content.flatMap(({ toolResult }) => (isRecord(toolResult) ? [toolResult.toolUseId] : []));
     const asked = listOf(messages[index - 1]?.content).flatMap(({ toolUse }) => (isRecord(toolUse) ? [toolUse.toolUseId] : []));
     refuseIf(
