@@ -1,6 +1,7 @@
 import { ROOT, versionsOf } from './branches.js';
 import { newKey, titleOf } from './sessions.js';
 import { addWaiting, turnsOf, withRemembered } from './stored-turns.js';
+import { beginTrial, trialOf } from './trial.js';
 import {
   applyToEarlier,
   continueTurn,
@@ -188,7 +189,10 @@ export class Conversation {
     if (this.isRunning || this.agent === '' || input.trim() === '') return;
     const after = this.turns.reduce((last, { number }) => Math.max(last, number), 0);
     const turn = newTurn(input, { after });
-    if (this.id === '') this.#app.memory.forget(''); // it gets an id now
+    if (this.id === '') {
+      this.#app.memory.forget(''); // it gets an id now
+      beginTrial(this);
+    }
     this.agentOfTurns = this.agent;
     this.turns = [...this.turns, turn];
     this.notice = '';
@@ -234,7 +238,7 @@ export class Conversation {
     await this.#runner.idle; // a stopped turn may not have ended yet
     if (!isRunning(turn)) return; // this one was stopped meanwhile
     const session = this.isStateless ? '' : (this.session?.id ?? this.key);
-    await this.#watch(turn, (onEvent) => this.#runner.run(this.turns, this.agentOfTurns, session, onEvent));
+    await this.#watch(turn, (onEvent) => this.#runner.run(this.turns, this.agentOfTurns, session, trialOf(this), onEvent));
   }
 
   /** Ends the turn that runs. */

@@ -4,6 +4,7 @@ import { Conversation } from './conversation.js';
 import { Server } from './server.js';
 import { addressedSessions, Sessions, sessionTitle, setAddress } from './sessions.js';
 import { TabMemory } from './tab-memory.js';
+import { changeTrial, trialOf } from './trial.js';
 import { messagesOf } from './turn-messages.js';
 
 /** @typedef {import('./api.js').ApiError} ApiError */
@@ -180,6 +181,7 @@ export class Playground extends EventTarget {
     await this.#try(async () => {
       const branch = this.#conversation(session.agent);
       await branch.open((await this.#branch(chat, turn, session)).id);
+      changeTrial(branch, trialOf(chat));
       this.#replace(chat, branch);
       await branch.send(input);
       await branch.readBranches();

@@ -85,6 +85,10 @@ export class Server {
     return this.#has('/v1/conversations');
   }
 
+  get hasAgentCards() {
+    return this.#has('/v1/agents/:name');
+  }
+
   /** Whether calls that wait can be shown with buttons after a reload. */
   get canListApprovals() {
     return this.isLive && this.#has('/v1/approvals');

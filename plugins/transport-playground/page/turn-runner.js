@@ -1,4 +1,5 @@
 import { Live } from './live.js';
+import { chatFields, responsesFields } from './trial.js';
 import { inputItemsOf, messagesOf } from './turn-messages.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
@@ -34,19 +35,19 @@ export class TurnRunner {
    * Runs the last of these turns to its end.
    * @param {Turn[]} turns a stateless request repeats the earlier ones
    * @param {string} model @param {string} session its id or key; empty for a stateless request
-   * @param {(event: ProtocolEvent) => void} onEvent
+   * @param {import('./trial.js').Trial} trial @param {(event: ProtocolEvent) => void} onEvent
    * @throws {ApiError} if the request is refused
    */
-  run(turns, model, session, onEvent) {
+  run(turns, model, session, trial, onEvent) {
     const isStateless = session === '';
     const own = isStateless ? turns : turns.slice(-1);
     if (this.#server.isLive) {
       const input = isStateless ? inputItemsOf(own) : nextInput(own[0]);
       const rest = isStateless ? { store: false } : { conversation: session };
-      return this.#live.run({ model, reasoning: { summary: 'auto' }, input, ...rest }, onEvent);
+      return this.#live.run({ model, ...responsesFields(trial), input, ...rest }, onEvent);
     }
     this.#chat = new AbortController();
-    const request = { model, messages: messagesOf(own), ...(!isStateless && { session_id: session }) };
+    const request = { model, ...chatFields(trial, messagesOf(own)), ...(!isStateless && { session_id: session }) };
     return runChat(this.#api, request, onEvent, this.#chat.signal);
   }
 

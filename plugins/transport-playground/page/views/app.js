@@ -5,6 +5,7 @@ import { composer } from './conversation.js';
 import { inspector } from './inspector.js';
 import { copyFrom, icon, iconButton } from './parts.js';
 import { dialogs, sidebar } from './sidebar.js';
+import { trialNote } from './trial-fields.js';
 
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../sessions.js').Session} Session */
@@ -98,6 +99,13 @@ export class PlaygroundApp extends HTMLElement {
           <div class="dock">
             ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
             ${this.#notice()}
+            ${app.chats.map((chat) =>
+              trialNote(
+                chat,
+                () => this.openCard(chat),
+                () => this.requestUpdate(),
+              ),
+            )}
             ${composer(this)}
           </div>
         </div>
@@ -126,7 +134,8 @@ export class PlaygroundApp extends HTMLElement {
     return html`
       <header class="top">
         ${iconButton('menu', 'Open the menu', () => this.toggleSidebar(true), 'only-narrow')}
-        ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
+${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
+        ${chats.length === 1 && chat.agent !== '' ? iconButton('info', 'About this agent', () => this.openCard(chat)) : nothing}
         <span class="spread"></span>
         ${chats.length === 1 && server.isOpen ? compare : nothing} ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
       </header>`;
@@ -221,6 +230,12 @@ export class PlaygroundApp extends HTMLElement {
     this.requestUpdate();
     const button = isOpen ? '#sidebar .only-narrow' : '.top .only-narrow';
     void this.updateComplete.then(() => this.find(button)?.focus());
+  }
+
+  /** @param {import('../conversation.js').Conversation} chat */
+  async openCard(chat) {
+    const { openCard } = await import('./agent-card.js');
+    openCard(this, chat);
   }
 
   /** @param {PlaygroundApp['panel']} panel */

@@ -21,6 +21,7 @@ const SHAPES = {
   columns: svg`<rect x="3" y="4" width="6" height="12" rx="1.500"/><rect x="11" y="4" width="6" height="12" rx="1.500"/>`,
   pulse: svg`<path d="M2.5 10.500h3l2.5-6 4 11 2.5-5h3"/>`,
   warning: svg`<path d="M10 3.5 17 16H3zM10 8.500v3.500M10 14v.2"/>`,
+  info: svg`<circle cx="10" cy="10" r="6.500"/><path d="M10 9.500v4M10 6.500v.2"/>`,
   filter: svg`<path d="M3.500 6h13M6 10h8M8.500 14h3"/>`,
   save: svg`<path d="M10 3.500v9M6 9l4 4 4-4M4 16.500h12"/>`,
   down: svg`<path d="M10 4v12M4.5 10.5 10 16l5.5-5.5"/>`,

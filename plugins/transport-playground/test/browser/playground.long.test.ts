@@ -1,6 +1,7 @@
 import t from 'tap';
 import { access } from './cases/access.js';
 import { accessibility } from './cases/accessibility.js';
+import { agentCard } from './cases/agent-card.js';
 import { approvals } from './cases/approvals.js';
 import { branches } from './cases/branches.js';
 import { chat } from './cases/chat.js';
@@ -27,6 +28,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     approvals,
     sessions,
     findingSessions,
+    agentCard,
     access,
     code,
     markdown,

@@ -38,15 +38,21 @@ interface PlaygroundServerOptions {
   readonly surfaces?: string;
   /** More agents, and more sections behind them. */
   readonly yaml?: string;
+  /** More tools. */
+  readonly tools?: string;
+  /** More files beside the configuration. */
+  readonly files?: Readonly<Record<string, string>>;
   /** The result of the tool. It may throw. */
   readonly lookup?: (topic: string) => string | Promise<string>;
 }
 
 /** A server with the playground and two agents, one of which has a tool. */
 export function startPlayground(t: Test, options: PlaygroundServerOptions = {}): Promise<TestServer> {
-  const { surfaces = SURFACES, yaml = '', lookup = (topic) => `All about ${topic}` } = options;
+  const { surfaces = SURFACES, yaml = '', tools = '', files = {}, lookup = (topic) => `All about ${topic}` } = options;
   Object.assign(globalThis, { [LOOKUP]: lookup });
-  return TestServer.start(t, TRANSPORTS + surfaces + AGENTS + yaml, { files: { 'desk.mjs': DESK } });
+  return TestServer.start(t, TRANSPORTS + surfaces + AGENTS.replace('agents:', `${tools}agents:`) + yaml, {
+    files: { 'desk.mjs': DESK, ...files },
+  });
 }
 
 /** A call of the tool, as the model makes it. */
