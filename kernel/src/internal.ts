@@ -17,7 +17,7 @@ export { LOG_SCHEMA } from './host/configuration/log-settings.js';
 export type { HostServer } from './host/host-server.js';
 export type { PluginInfo } from './host/inspection.js';
 export { createLogger, type LogSink } from './host/log/log.js';
-export { logWritten } from './host/log/standard-error.js';
+export { logWritten, standardError } from './host/log/standard-error.js';
 export { DURATION_PATTERN } from './host/options/duration.js';
 export { OptionSchema } from './host/options/schema.js';
 export { SIZE_PATTERN } from './host/options/size.js';

@@ -1,80 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { LIVE_TRANSPORTS } from '../../../test/support/live.js';
 import { TestServer, TRANSPORTS } from '../../../test/support/test-server.js';
+import { AGENTS, Chat } from './chat-program.js';
 
-const ROOT = join(import.meta.dirname, '../../..');
-const BIN = join(ROOT, 'plugins/cli/bin/plugboard.js');
 const never = new Promise<never>(() => {});
 
-const AGENTS = `
-models:
-  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
-tools:
-  clock: {}
-agents:
-  assistant: { model: fast, system: You are the assistant., tools: [clock] }
-`;
 const clockCall = { toolCalls: [{ name: 'clock', arguments: { timeZone: 'Europe/Rome' } }] };
 const texts = (server: TestServer) => server.asked.messages.map(({ content }) => content);
-
-/** A running `plugboard chat`. */
-class Chat {
-  output = '';
-  errors = '';
-  readonly #child: ChildProcess;
-  readonly #closed: Promise<unknown>;
-
-  private constructor(t: Test, command: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.#child = spawn(command, args, { cwd: ROOT, env: { ...process.env, NODE_NO_WARNINGS: '1', ...env }, stdio: 'pipe' });
-    this.#child.stdout?.on('data', (data) => {
-      this.output += data;
-    });
-    this.#child.stderr?.on('data', (data) => {
-      this.errors += data;
-    });
-    this.#closed = once(this.#child, 'close');
-    t.teardown(() => this.#child.kill('SIGKILL'));
-  }
-
-  /** With pipes. */
-  static piped(t: Test, args: readonly string[], env: NodeJS.ProcessEnv = {}): Chat {
-    return new Chat(t, process.execPath, [BIN, 'chat', ...args], env);
-  }
-
-  /** On a pseudo-terminal, as `script` makes one. */
-  static onTerminal(t: Test, args: readonly string[]): Chat {
-    const command = [process.execPath, BIN, 'chat', ...args].join(' ');
-    return new Chat(t, 'script', ['-qec', command, '/dev/null'], { TERM: 'xterm', NO_COLOR: '1' });
-  }
-
-  type(text: string): void {
-    this.#child.stdin?.write(text);
-  }
-
-  end(): void {
-    this.#child.stdin?.end();
-  }
-
-  /** Waits until the output has the text. @throws Error if the program ends first. */
-  async shows(text: string): Promise<void> {
-    const ended = this.#closed.then(() => {
-      throw new Error(`the chat ended: ${this.output}${this.errors}`);
-    });
-    ended.catch(() => {});
-    while (!this.output.includes(text)) await Promise.race([once(this.#child.stdout ?? this.#child, 'data'), ended]);
-  }
-
-  /** The exit code. */
-  async code(): Promise<number | null> {
-    await this.#closed;
-    return this.#child.exitCode;
-  }
-}
 
 t.test('chat --url shows tools as they run and keeps the conversation', async (t) => {
   const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
@@ -85,7 +20,7 @@ t.test('chat --url shows tools as they run and keeps the conversation', async (t
   chat.type('Thank you\n');
   chat.end();
   t.equal(await chat.code(), 0);
-  t.match(chat.output, /^→ clock \{"timeZone":"Europe\/Rome"\}\n← .*Europe\/Rome.*\nIt is noon\.\nYou are welcome\.\n$/);
+  t.match(chat.output, /^→ clock \{"timeZone":"Europe\/Rome"\}\n← clock: .*Europe\/Rome.*\nIt is noon\.\nYou are welcome\.\n$/);
   t.equal(chat.errors, '');
   t.match(texts(server).slice(-2), ['It is noon.', 'Thank you']);
 });
@@ -118,7 +53,7 @@ t.test('chat --url: Ctrl-D during an answer ends the program after the answer, w
   await chat.shows('Once upon');
   send();
   t.equal(await chat.code(), 0);
-  t.match(chat.output, /Once upon a time\.\s*$/);
+  t.match(chat.output, /Once upon a time\.\s+\(.* tokens in/);
   t.notMatch(chat.output, 'ERR_');
 });
 
@@ -173,6 +108,10 @@ t.test('chat --url: servers that refuse, disconnect or cannot be reached are nam
   t.equal(allowed.output, 'Hello\n');
 
   const broken = createServer((request, response) => {
+    if (request.url === '/v1/models') {
+      response.end('{"data":[{"id":"assistant"}]}');
+      return;
+    }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write('data: {"type":"response.output_text.delta","delta":"Half"}\n\n');
     request.resume().once('end', () => setTimeout(() => response.destroy(), 50));
@@ -184,14 +123,44 @@ t.test('chat --url: servers that refuse, disconnect or cannot be reached are nam
   half.type('Hello\n');
   half.end();
   t.equal(await half.code(), 1);
-  t.match([half.output, half.errors], ['Half', /closed the connection in the middle of its answer/]);
+  t.match([half.output, half.errors], [/^Half\n$/, /^plugboard chat: .*closed the connection in the middle of its answer/]);
 
   for (const [url, message] of [
     ['http://127.0.0.1:1', /cannot reach http:\/\/127\.0\.0\.1:1\/v1\/models/],
+    [`${closed.url}/nowhere`, /^plugboard chat: the server answered 404/],
     ['http://', /"http:\/\/" is not a valid URL; an example is/],
   ] as const) {
     const chat = Chat.piped(t, ['--url', url]);
     t.equal(await chat.code(), 1);
     t.match(chat.errors, message);
   }
+});
+
+t.test('chat refuses an unknown agent, in process and on a server', async (t) => {
+  const file = `${t.testdir({ 'plugboard.yaml': `transports: {}\n${AGENTS}` })}/plugboard.yaml`;
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  for (const [args, known] of [
+    [['--url', server.url], 'assistant, fast'],
+    [['-c', file], 'assistant, fast'],
+  ] as const) {
+    const chat = Chat.piped(t, [...args, 'asistant'], { MODEL_URL: server.models.url, MODEL_KEY: 'key' });
+    t.equal(await chat.code(), 1);
+    t.equal(chat.errors, `plugboard chat: unknown agent "asistant"; known: ${known}\n`);
+  }
+  t.equal(server.models.requests.length, 0);
+});
+
+t.test('chat --session continues a session, and the commands work in a pipe', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  server.models.enqueue({ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' });
+  const first = Chat.piped(t, ['--url', server.url, '--session', 'trip']);
+  first.type('Hello\n');
+  first.end();
+  t.equal(await first.code(), 0);
+  const second = Chat.piped(t, ['--url', server.url, '--session', 'trip']);
+  second.type('Again\n/sessions\n/new\nNew\n/exit\nNever\n');
+  t.equal(await second.code(), 0, '/exit ends the chat');
+  t.match(second.output, /^Two\.\n {2}trip {2}\S+ \S+ {2}Hello \(this one\)\nTalking to assistant, session chat-\w+\nThree\.\n$/);
+  t.strictSame(texts(server), ['You are the assistant.', 'New'], '/new begins another conversation');
+  t.match(server.models.requests[1]?.body, { messages: [{}, { content: 'Hello' }, { content: 'One.' }, { content: 'Again' }] });
 });

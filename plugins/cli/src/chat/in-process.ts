@@ -1,61 +1,81 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
-import { OPEN } from '@plugboard/kernel/contracts';
+import { OPEN, TurnError } from '@plugboard/kernel/contracts';
 import type { HostServer } from '@plugboard/kernel/internal';
-import { systemIds } from '@plugboard/kernel/internal';
+import { standardError, systemIds } from '@plugboard/kernel/internal';
 import { composeServer } from '../server/compose.js';
 import { PrivateEnvironment } from '../server/private-environment.js';
-import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
+import { type ChatAgents, ChatError, type ChatEvent, type ChatTurn, toolName } from './conversation.js';
+
+/** Sessions in a list. */
+const MAX_LISTED = 20;
 
 /**
- * Opens a conversation with an agent of a configuration file, in this process: nothing listens, and
- * the conversation is kept in memory.
+ * Opens the agents of a configuration file, in this process: nothing listens.
  *
- * @param name the agent's name; by default the default agent, or the first one.
- * @throws ConfigError if the file has mistakes, ChatError if there is no such agent.
+ * @param keepsSessions whether conversations are in the session store of the file. By default they
+ * are kept in memory, so that a server can use the store at the same time.
+ * @throws ConfigError if the file has mistakes, ChatError if the server does not start.
  */
-export async function openInProcess(file: string, name: string | undefined): Promise<Conversation> {
+export async function openInProcess(file: string, keepsSessions: boolean): Promise<ChatAgents> {
   const environment = new PrivateEnvironment();
   const server = await composeServer({
     file,
     env: environment.variables,
     omit: ['transports', 'auth', 'log'],
-    replace: { sessions: { use: 'memory' }, log: { level: 'error' } },
+    logTo: { write: (line) => void (isAudit(line) || standardError().write(line)) },
+    replace: { ...(!keepsSessions && { sessions: { use: 'memory' } }), log: { level: 'error' } },
   });
   environment.removeSecrets(server);
-  await server.start();
   try {
-    return conversationWith(server, name);
+    await server.start();
   } catch (error) {
-    await server.stop();
-    throw error;
+    throw new ChatError(error instanceof Error ? error.message : String(error));
   }
+  return new InProcess(server);
 }
 
-function conversationWith(server: HostServer, name: string | undefined): Conversation {
-  const runtime = server.extensions(AgentRuntimes).one();
-  const agents = runtime.list(OPEN).map((listing) => listing.name);
-  const resolution = runtime.resolve(name ?? '', OPEN);
-  const target = resolution.kind === 'target' ? resolution.target : undefined;
-  const wanted = name === undefined ? (target?.name ?? agents[0]) : name;
-  if (wanted === undefined || !agents.includes(wanted)) {
-    throw new ChatError(
-      agents.length === 0
-        ? `${server.inspection.file} has no agents and no models; add one under \`agents\` or \`models\``
-        : `unknown agent "${wanted}"; known: ${agents.join(', ')}`,
-    );
-  }
-  const session = `chat-${systemIds.base62(12)}`;
+/** Audit lines are about callers, and are written at any level: here the user is the caller. */
+function isAudit(line: string): boolean {
+  return line.includes('"log":"audit"');
+}
 
-  return {
-    agent: wanted,
-    async *send(text, signal) {
-      const found = runtime.resolve(wanted, OPEN);
-      if (found.kind !== 'target') throw new ChatError(`the agent "${wanted}" no longer exists`);
-      const events = runtime.run({
+class InProcess implements ChatAgents {
+  readonly #server: HostServer;
+
+  constructor(server: HostServer) {
+    this.#server = server;
+  }
+
+  get #runtime() {
+    return this.#server.extensions(AgentRuntimes).one();
+  }
+
+  async names(): Promise<readonly string[]> {
+    const names = this.#runtime.list(OPEN).map(({ name }) => name);
+    if (names.length === 0) {
+      throw new ChatError(`${this.#server.inspection.file} has no agents and no models; add one under \`agents\` or \`models\``);
+    }
+    const fallback = this.#runtime.resolve('', OPEN);
+    const first = fallback.kind === 'target' ? fallback.target.name : undefined;
+    return first === undefined ? names : [first, ...names.filter((name) => name !== first)];
+  }
+
+  async sessions(agent: string) {
+    const listed = await this.#runtime.conversations.list({ agent, limit: MAX_LISTED, order: 'desc' }, OPEN);
+    return listed.map(({ id, title, updatedAt }) => ({ key: id.key, title: title ?? '', updatedAt: new Date(updatedAt) }));
+  }
+
+  async *run({ agent, session, input, signal }: ChatTurn): AsyncGenerator<ChatEvent> {
+    const found = this.#runtime.resolve(agent, OPEN);
+    if (found.kind !== 'target') throw new ChatError(`the agent "${agent}" no longer exists`);
+    const isMessage = typeof input === 'string';
+    try {
+      const events = this.#runtime.run({
         target: found.target,
         principal: OPEN,
-        messages: [{ role: 'user', content: text }],
-        session: { key: session },
+        messages: isMessage ? [{ role: 'user', content: input }] : [],
+        session: { key: session.key },
+        approvals: isMessage ? undefined : input,
         clientTools: [],
         params: {},
         incremental: true,
@@ -64,33 +84,58 @@ function conversationWith(server: HostServer, name: string | undefined): Convers
         metadata: {},
         signal,
       });
-      let hasText = false;
-      for await (const batch of events) {
-        for (const event of batch) {
-          if (event.type === 'failed') throw new ChatError(event.failure.message);
-          if (event.type === 'step' && hasText) yield { kind: 'text', text: '\n\n' };
-          if (event.type === 'step') hasText = false;
-          const shown = chatEventOf(event);
-          if (shown) yield shown;
-          hasText ||= event.type === 'text';
-        }
-      }
-    },
-    close: () => server.stop().then(() => {}),
-  };
+      const reader = new EventReader();
+      for await (const batch of events) for (const event of batch) yield* reader.read(event);
+    } catch (error) {
+      throw error instanceof TurnError ? new ChatError(error.message) : error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#server.stop();
+  }
 }
 
-function chatEventOf(event: AgentEvent): ChatEvent | undefined {
-  switch (event.type) {
-    case 'text':
-      return { kind: 'text', text: event.text };
-    case 'tool-call':
-      return { kind: 'call', name: event.name, input: event.arguments };
-    case 'tool-result':
-      return { kind: 'result', content: event.content, isError: event.isError };
-    case 'finished':
-      return event.reason === 'stop' ? undefined : { kind: 'cut', reason: event.limit ?? event.reason };
-    default:
-      return undefined;
+/** Translates the events of one turn to those of the chat. */
+class EventReader {
+  /** The names of tools, by the ids of their calls. */
+  readonly #names = new Map<string, string>();
+  #hasText = false;
+
+  *read(event: AgentEvent): Generator<ChatEvent> {
+    switch (event.type) {
+      case 'step':
+        if (this.#hasText) yield { kind: 'text', text: '\n\n' };
+        this.#hasText = false;
+        break;
+      case 'text':
+        if (event.isNotice) break; // the request for approval has an event of its own
+        this.#hasText = true;
+        yield { kind: 'text', text: event.text };
+        break;
+      case 'tool-call': {
+        const name = event.tool ? toolName(event.tool.entry, event.tool.name) : event.name;
+        this.#names.set(event.id, name);
+        yield { kind: 'call', name, input: event.arguments };
+        break;
+      }
+      case 'tool-result': {
+        const { id, content, isError } = event;
+        yield { kind: 'result', name: this.#names.get(id) ?? '', content, isError };
+        break;
+      }
+      case 'approval': {
+        const { id, call } = event;
+        const name = call.tool ? toolName(call.tool.entry, call.tool.name) : call.name;
+        yield { kind: 'approval', id, name, input: call.arguments };
+        break;
+      }
+      case 'finished':
+        if (event.reason !== 'stop') yield { kind: 'cut', reason: event.limit ?? event.reason };
+        yield { kind: 'usage', input: event.usage.promptTokens, output: event.usage.completionTokens };
+        break;
+      case 'failed':
+        throw new ChatError(event.failure.message);
+    }
   }
 }

@@ -1,33 +1,30 @@
-import { systemIds } from '@plugboard/kernel/internal';
 import { sendCompletion } from './chat-completions.js';
-import type { ChatEvent, Conversation } from './conversation.js';
-import { type ChatTurn, sendResponse } from './responses.js';
+import type { ChatAgents, ChatEvent, ChatSession, ChatTurn } from './conversation.js';
+import { sendResponse } from './responses.js';
 import { ServerClient, StatusError } from './server-client.js';
 
 const NO_RESPONSES =
   'this server does not serve /v1/responses, so tool calls are not shown. The plugin @plugboard/transport-responses adds it';
 
 /**
- * Opens a conversation with an agent of a running server. It uses `/v1/responses`, and chat
- * completions on a server without it.
+ * Opens the agents of a running server. Turns use `/v1/responses`, and chat completions on a server
+ * without it.
  *
  * @param address `http://127.0.0.1:8080`, with or without `/v1`.
- * @param name the agent's name; by default the first one that the server lists.
  * @param token the bearer token, for servers that require one.
- * @throws ChatError if the server cannot be reached, or refuses.
+ * @throws ChatError if the address is not a URL.
  */
-export async function openOnServer(address: string, name: string | undefined, token: string | undefined): Promise<Conversation> {
+export function openOnServer(address: string, token: string | undefined): ChatAgents {
   const client = new ServerClient(address, token);
-  const agent = name ?? (await client.firstAgent());
-  const session = `chat-${systemIds.base62(12)}`;
   let hasResponses = true;
 
-  async function* send(turn: ChatTurn): AsyncGenerator<ChatEvent> {
+  async function* run(turn: ChatTurn): AsyncGenerator<ChatEvent> {
     if (hasResponses) {
       try {
         return yield* sendResponse(client, turn);
       } catch (error) {
-        if (!(error instanceof StatusError) || (error.status !== 404 && error.status !== 405)) throw error;
+        const isMissing = error instanceof StatusError && (error.status === 404 || error.status === 405);
+        if (!isMissing || typeof turn.input !== 'string') throw error;
         hasResponses = false;
         yield { kind: 'note', text: NO_RESPONSES };
       }
@@ -35,5 +32,17 @@ export async function openOnServer(address: string, name: string | undefined, to
     yield* sendCompletion(client, turn);
   }
 
-  return { agent, send: (text, signal) => send({ agent, session, text, signal }), close: async () => {} };
+  return {
+    names: () => client.agents(),
+    sessions: (agent) => sessionsOf(client, agent),
+    run,
+    close: async () => {},
+  };
+}
+
+async function sessionsOf(client: ServerClient, agent: string): Promise<readonly ChatSession[]> {
+  const { data } = await client.get<{ data: readonly { key: string; title?: string | null; updated_at: number }[] }>(
+    `/conversations?agent=${encodeURIComponent(agent)}`,
+  );
+  return data.map(({ key, title, updated_at }) => ({ key, title: title ?? '', updatedAt: new Date(updated_at * 1000) }));
 }

@@ -1,5 +1,5 @@
-import { ChatError, type ChatEvent } from './conversation.js';
-import type { ServerClient } from './server-client.js';
+import { ChatError, type ChatEvent, type ChatTurn, toolName } from './conversation.js';
+import { parsed, type ServerClient } from './server-client.js';
 
 /** Milliseconds that the server has to cancel a response. */
 const MAX_CANCEL_TIME = 5_000;
@@ -14,24 +14,19 @@ interface ServerEvent {
     readonly id: string;
     readonly incomplete_details?: { readonly reason: string } | null;
     readonly error?: { readonly message: string } | null;
+    readonly usage?: { readonly input_tokens: number; readonly output_tokens: number } | null;
   };
   readonly error?: { readonly message: string };
 }
 
 interface ServerItem {
   readonly type: string;
+  readonly id?: string;
+  readonly server_label?: string;
   readonly name?: string;
+  readonly arguments?: string;
   readonly output?: string | null;
   readonly error?: { readonly content?: readonly { readonly text: string }[] } | null;
-}
-
-/** A message to an agent. */
-export interface ChatTurn {
-  readonly agent: string;
-  /** The key of the session. */
-  readonly session: string;
-  readonly text: string;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -39,18 +34,30 @@ export interface ChatTurn {
  *
  * @throws ChatError
  */
-export async function* sendResponse(client: ServerClient, { agent, session, text, signal }: ChatTurn): AsyncGenerator<ChatEvent> {
-  const body = { model: agent, input: text, conversation: session, stream: true };
+export async function* sendResponse(client: ServerClient, turn: ChatTurn): AsyncGenerator<ChatEvent> {
+  const { agent, session, signal } = turn;
+  const body = { model: agent, input: inputOf(turn), conversation: session.key, stream: true };
+  // If only this chat uses the session, a turn that still runs in it is one that was stopped.
+  const headers: Record<string, string> = session.isOwn ? { 'x-session-busy': 'interrupt' } : {};
   const reader = new ResponseReader();
   try {
-    // Only this chat uses the session: a turn that still runs in it is one that was stopped.
-    for await (const data of client.stream('/responses', body, { 'x-session-busy': 'interrupt' }, signal)) {
-      yield* reader.read(JSON.parse(data));
+    for await (const data of client.stream('/responses', body, headers, signal)) {
+      yield* reader.read(parsed(data));
     }
   } finally {
     // A stored response runs on without its client, so it is cancelled.
     if (signal.aborted && reader.id !== undefined) await cancel(client, reader.id);
   }
+}
+
+function inputOf({ input }: ChatTurn): unknown {
+  if (typeof input === 'string') return input;
+  return input.map(({ id, approve, reason }) => ({
+    type: 'mcp_approval_response',
+    approval_request_id: id,
+    approve,
+    ...(reason !== undefined && { reason }),
+  }));
 }
 
 async function cancel(client: ServerClient, id: string): Promise<void> {
@@ -76,7 +83,7 @@ class ResponseReader {
         this.id = response?.id;
         break;
       case 'response.output_item.added':
-        if (item?.type === 'mcp_call') this.#names.set(index, item.name ?? '');
+        if (item?.type === 'mcp_call') this.#names.set(index, nameOf(item));
         if (item?.type === 'message' && this.#hasText) yield { kind: 'text', text: '\n\n' };
         break;
       case 'response.output_text.delta':
@@ -89,9 +96,14 @@ class ResponseReader {
         break;
       case 'response.output_item.done':
         if (item?.type === 'mcp_call') yield resultOf(item);
+        if (item?.type === 'mcp_approval_request') yield approvalOf(item);
         break;
       case 'response.incomplete':
         yield { kind: 'cut', reason: response?.incomplete_details?.reason ?? 'unknown' };
+        yield* usageOf(response);
+        break;
+      case 'response.completed':
+        yield* usageOf(response);
         break;
       case 'response.failed':
         throw new ChatError(response?.error?.message ?? 'the turn failed');
@@ -101,8 +113,22 @@ class ResponseReader {
   }
 }
 
-function resultOf({ output, error }: ServerItem): ChatEvent {
+function nameOf({ server_label = '', name = '' }: ServerItem): string {
+  return toolName(server_label, name);
+}
+
+function approvalOf(item: ServerItem): ChatEvent {
+  return { kind: 'approval', id: item.id ?? '', name: nameOf(item), input: item.arguments ?? '' };
+}
+
+function* usageOf(response: ServerEvent['response']): Generator<ChatEvent> {
+  const usage = response?.usage;
+  if (usage) yield { kind: 'usage', input: usage.input_tokens, output: usage.output_tokens };
+}
+
+function resultOf(item: ServerItem): ChatEvent {
+  const { output, error } = item;
   const isError = error != null;
   const content = isError ? (error.content ?? []).map(({ text }) => text).join(' ') : (output ?? '');
-  return { kind: 'result', content, isError };
+  return { kind: 'result', name: nameOf(item), content, isError };
 }

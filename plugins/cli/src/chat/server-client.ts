@@ -25,12 +25,20 @@ export class ServerClient {
     this.#headers = { 'content-type': 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   }
 
-  /** The name of the first agent that the server lists. @throws ChatError if there is none. */
-  async firstAgent(): Promise<string> {
-    const { data } = (await (await this.#request('/models')).json()) as { data: { id: string }[] };
-    const [first] = data;
-    if (!first) throw new ChatError(`${this.#base} lists no agents or models`);
-    return first.id;
+  /** The agents and models that the server lists. @throws ChatError if there are none. */
+  async agents(): Promise<readonly string[]> {
+    const { data } = await this.get<{ data?: readonly { id: string }[] }>('/models');
+    if (!data?.length) throw new ChatError(`${this.#base} lists no agents or models`);
+    return data.map(({ id }) => id);
+  }
+
+  /** @throws StatusError for an error status, ChatError if the server cannot be reached. */
+  async get<T>(path: string): Promise<T> {
+    const response = await this.#request(path);
+    const text = await response.text().catch(() => {
+      throw new ChatError('the server closed the connection in the middle of its answer');
+    });
+    return parsed<T>(text);
   }
 
   /**
@@ -73,6 +81,15 @@ export class ServerClient {
     }
     if (response.ok) return response;
     throw new StatusError(response.status, messageOf(await response.text()));
+  }
+}
+
+/** @throws ChatError if the text of a server is not JSON, for example a page of a proxy. */
+export function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new ChatError(`the server answered with something else than JSON: ${text.slice(0, 80)}`);
   }
 }
 

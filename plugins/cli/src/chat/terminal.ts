@@ -1,94 +1,66 @@
-import type { Readable, Writable } from 'node:stream';
-import { styleText } from 'node:util';
-import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
+import type { Readable } from 'node:stream';
+import { AnswerView, type ChatOutput } from './answer-view.js';
+import type { Chat } from './chat.js';
+import { BRACKETED_PASTE, PasteFilter } from './paste-filter.js';
 
 /** The streams of a terminal, or of a pipe. */
-interface Terminal {
+interface Terminal extends ChatOutput {
   readonly input: Readable & { readonly isTTY?: boolean };
-  readonly output: Writable & { readonly isTTY?: boolean };
-  readonly errors: Writable;
 }
 
-/** Characters of a tool's arguments or result that are shown. */
-const MAX_SHOWN = 200;
-
 /**
- * Runs a conversation until the input ends. On a terminal there is a prompt, and Ctrl-C stops the
- * answer or, between answers, ends the conversation. Otherwise each line is one turn.
+ * Runs a chat until the input ends. On a terminal there is a prompt, pasted text is one message,
+ * and Ctrl-C stops the answer; a second one, or one between answers, ends the chat. Otherwise each
+ * line is one turn.
  *
- * @returns the number of turns that failed.
+ * @param open opens the chat that is shown in the view.
+ * @returns whether all turns succeeded.
  */
-export async function runConversation(conversation: Conversation, { input, output, errors }: Terminal): Promise<number> {
-  const interactive = input.isTTY === true && output.isTTY === true;
+export async function runChat(open: (view: AnswerView) => Promise<Chat>, terminal: Terminal): Promise<boolean> {
+  const { input, output } = terminal;
+  const isTerminal = input.isTTY === true && output.isTTY === true;
+  const view = new AnswerView(terminal, isTerminal && process.env.TERM !== 'dumb');
+  const chat = await open(view);
   const { createInterface } = await import('node:readline/promises'); // other commands do without it
-  const lines = createInterface({ input, ...(interactive && { output, prompt: `\n${paint(output, 'bold', 'you')} › ` }) });
-  let failures = 0;
-  let turn: AbortController | undefined;
+  const paste = isTerminal ? new PasteFilter(input) : undefined;
+  const lines = createInterface(paste ? { input: paste, output } : { input });
+  const quit = Promise.withResolvers<'quit'>();
   let ended = false; // the input may end while an answer is shown
   lines.once('close', () => {
     ended = true;
   });
-  lines.on('SIGINT', () => (turn ? turn.abort() : lines.close()));
-  if (interactive) {
-    const agent = paint(output, 'bold', conversation.agent);
-    output.write(`Talking to ${agent}. Ctrl-C stops an answer, Ctrl-D ends the conversation.\n`);
+  const prompt = () => {
+    const { question } = chat;
+    lines.setPrompt(question === undefined ? `\n${view.paint('bold', 'you')} › ` : `${view.paint('bold', question)} › `);
     lines.prompt();
-  }
-  for await (const line of lines) {
-    if (line.trim() !== '') {
-      turn = new AbortController();
-      try {
-        await showAnswer(conversation.send(line, turn.signal), { output, errors });
-      } catch (error) {
-        if (turn.signal.aborted) output.write(`\n${paint(output, 'dim', '(stopped)')}\n`);
-        else if (error instanceof ChatError) {
-          failures++;
-          errors.write(`plugboard chat: ${error.message}\n`);
-        } else throw error;
-      }
-      turn = undefined;
-    }
-    if (interactive && !ended) lines.prompt();
-  }
-  if (interactive) output.write('\n');
-  return failures;
-}
-
-async function showAnswer(answer: AsyncIterable<ChatEvent>, { output, errors }: Omit<Terminal, 'input'>): Promise<void> {
-  let inText = false;
-  const line = (text: string) => {
-    output.write(`${inText ? '\n' : ''}${paint(output, 'dim', text)}\n`);
-    inText = false;
   };
-  for await (const event of answer) {
-    switch (event.kind) {
-      case 'text':
-        if (inText || event.text.trim() !== '') output.write(event.text);
-        inText ||= event.text.trim() !== '';
-        break;
-      case 'call':
-        line(`→ ${event.name} ${truncate(event.input)}`);
-        break;
-      case 'result':
-        line(`${event.isError ? '✗' : '←'} ${truncate(event.content)}`);
-        break;
-      case 'cut':
-        line(`(the answer was cut: ${event.reason})`);
-        break;
-      case 'note':
-        errors.write(`plugboard chat: ${event.text}\n`);
-        break;
+  let isAnswering = false;
+  lines.on('SIGINT', () => {
+    if (isAnswering) {
+      if (!chat.stop()) quit.resolve('quit'); // it was stopped before
+    } else if (lines.line === '') {
+      lines.close();
+    } else {
+      lines.write(null, { ctrl: true, name: 'e' });
+      lines.write(null, { ctrl: true, name: 'u' });
     }
+  });
+  if (paste) {
+    output.write(`${BRACKETED_PASTE.on}Talking to ${view.paint('bold', chat.agent)}. /help lists the commands. `);
+    output.write('Ctrl-C stops an answer, Ctrl-D ends the chat.\n');
+    prompt();
   }
-  if (inText) output.write('\n');
-}
-
-function truncate(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').trim();
-  return flat.length > MAX_SHOWN ? `${flat.slice(0, MAX_SHOWN)}…` : flat;
-}
-
-/** Styled if the output is a terminal and `NO_COLOR` is not set. */
-function paint(output: Terminal['output'], format: 'bold' | 'dim', text: string): string {
-  return styleText(format, text, { stream: output });
+  try {
+    for await (const line of lines) {
+      isAnswering = true;
+      const goesOn = await Promise.race([chat.handle(paste ? paste.restore(line) : line, isTerminal), quit.promise]);
+      isAnswering = false;
+      if (goesOn !== true) break;
+      if (paste && !ended) prompt();
+    }
+  } finally {
+    lines.close();
+    if (paste) output.write(`${BRACKETED_PASTE.off}\n`);
+  }
+  return chat.failures === 0;
 }

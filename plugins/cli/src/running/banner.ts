@@ -34,9 +34,10 @@ export class Banner {
     this.#printInfo();
   }
 
-  /** Prints what the start waits for. */
+  /** Prints what the start waits for, after what is known. */
   waiting(): void {
     const starting = this.#server.host.entries().filter(({ status }) => status === 'starting');
+    this.#printInfo();
     this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
   }
 

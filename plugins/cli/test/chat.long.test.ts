@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { eventually } from '@plugboard/testing';
+import t from 'tap';
+import { LIVE_TRANSPORTS } from '../../../test/support/live.js';
+import { TestServer } from '../../../test/support/test-server.js';
+import { AGENTS, Chat } from './chat-program.js';
+
+const clockCall = { toolCalls: [{ name: 'clock', arguments: { timeZone: 'Europe/Rome' } }] };
+const APPROVE = AGENTS.replace('tools: [clock]', 'tools: [clock], approve: [clock]');
+const lastOf = (server: TestServer) => server.asked.messages.at(-1)?.content;
+
+t.test('a pasted text is one message', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  const chat = Chat.onTerminal(t, ['--url', server.url]);
+  await chat.shows('\x1b[?2004h');
+  await chat.shows('you ›');
+  chat.type('\x1b[200~first\rsecond\rthird\x1b[201~');
+  await chat.shows('[pasted text 1, 3 lines]');
+  t.equal(server.models.requests.length, 0, 'it is not sent before Enter');
+  chat.type(' and more\r');
+  await server.models.received(1);
+  await chat.shows(' tokens in, ');
+  t.equal(lastOf(server), 'first\nsecond\nthird and more');
+  chat.type('/exit\r');
+  t.equal(await chat.code(), 0);
+  t.equal(server.models.requests.length, 1);
+  t.ok(chat.output.includes('\x1b[?2004l'), 'the terminal is left as it was');
+});
+
+t.test('a terminal shows a spinner, breaks lines between words, and shows usage and errors apart', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  const { promise: rest, resolve: send } = Promise.withResolvers<void>();
+  const words = 'The answer is long enough that it does not fit into a line of sixty columns. \x1b]0;title\x07';
+  server.models.enqueue({ text: [rest, words] }, { text: ['Half', ' of it'], cut: { afterEvents: 2 } });
+  const chat = Chat.onTerminal(t, ['--url', server.url]);
+  await chat.shows('you ›');
+  chat.type('Go\r');
+  await chat.shows('⠙ thinking');
+  send();
+  await chat.shows(' tokens in, ');
+  t.match(chat.output, /into a line [^\n]*\r\nof sixty columns\./, 'the line breaks before a word');
+  t.notMatch(chat.output, '\x1b]0;', 'the model sets no title');
+  chat.type('Go on\r');
+  await chat.shows('Half');
+  await chat.shows('\n✗ ');
+  t.match(chat.output, /Half[^\n]*\n✗ .*(closed|broke|connection)/, 'an error has a line of its own');
+  chat.type('/nwe\r');
+  await chat.shows('\n✗ unknown command /nwe, did you mean /new?');
+  chat.type('/agent nobody\r');
+  await chat.shows('\n✗ unknown agent "nobody"; known: assistant, fast');
+  chat.type('/agent fast\r');
+  await chat.shows('Talking to fast, session chat-');
+  chat.type('\x04');
+  await chat.code();
+});
+
+t.test('a second Ctrl-C quits while an answer is being stopped', async (t) => {
+  let cancelled = false;
+  const stuck = createServer((request, response) => {
+    if (request.url === '/v1/models') response.end('{"data":[{"id":"assistant"}]}');
+    else if (request.url === '/v1/responses') {
+      response.write('data: {"type":"response.created","response":{"id":"resp_1"}}\n\n');
+      response.write('data: {"type":"response.output_text.delta","delta":"Once"}\n\n');
+    } else cancelled = true; // and is never answered
+  });
+  await once(stuck.listen(0, '127.0.0.1'), 'listening');
+  t.teardown(() => {
+    stuck.close();
+    stuck.closeAllConnections();
+  });
+  const chat = Chat.onTerminal(t, ['--url', `127.0.0.1:${(stuck.address() as AddressInfo).port}`]);
+  await chat.shows('you ›');
+  chat.type('Tell me a story\r');
+  await chat.shows('Once');
+  chat.type('\x03');
+  await eventually(() => cancelled);
+  const asked = performance.now();
+  chat.type('\x03');
+  t.equal(await chat.code(), 0);
+  t.ok(performance.now() - asked < 4_000, 'it does not wait for the server');
+});
+
+t.test('Ctrl-C clears what is typed, and ends the chat at an empty prompt', async (t) => {
+  const chat = Chat.onTerminal(t, []);
+  await chat.shows('you ›');
+  chat.type('never sent\x03');
+  chat.type('/help\r');
+  await chat.shows('/exit ');
+  chat.type('\x03');
+  t.equal(await chat.code(), 0);
+});
+
+for (const where of ['on a server', 'in process'] as const) {
+  t.test(`approvals are asked for and decided ${where}`, async (t) => {
+    const server = await TestServer.start(t, LIVE_TRANSPORTS + APPROVE);
+    server.models.enqueue(clockCall, { text: 'It is noon.' }, clockCall, { text: 'As you wish.' });
+    const file = t.testdir({ 'plugboard.yaml': `transports: {}\n${APPROVE}` });
+    const args = where === 'on a server' ? ['--url', server.url] : ['-c', `${file}/plugboard.yaml`];
+    const chat = Chat.onTerminal(t, args, { MODEL_URL: server.models.url, MODEL_KEY: 'key' });
+    await chat.shows('you ›');
+    chat.type('What time is it?\r');
+    await chat.shows('? clock {"timeZone":"Europe/Rome"} needs approval');
+    await chat.shows('run it? (y, n, n because …) › ');
+    t.notMatch(chat.output, '← clock', 'it does not run before');
+    chat.type('perhaps\r');
+    await chat.shows('✗ answer y to run it');
+    chat.type('y\r');
+    await chat.shows('← clock: ');
+    await chat.shows('It is noon.');
+    chat.type('Again\r');
+    await chat.shows('run it? (y, n, n because …) › ', 3);
+    chat.type('n because it is late\r');
+    await chat.shows('As you wish.');
+    t.match(lastOf(server), 'it is late');
+    t.notMatch(chat.output, 'audit', 'the log is not the chat');
+    chat.type('/exit\r');
+    t.equal(await chat.code(), 0);
+  });
+}
+
+t.test('approvals in a pipe are decided by the next line', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + APPROVE);
+  server.models.enqueue(clockCall, { text: 'It is noon.' });
+  const chat = Chat.piped(t, ['--url', server.url]);
+  chat.type('What time is it?\napprove\n');
+  chat.end();
+  t.equal(await chat.code(), 0);
+  t.match(chat.output, /^\? clock \{"timeZone":"Europe\/Rome"\} needs approval\n→ clock .*\n← clock: .*\nIt is noon\.\n$/);
+});
