@@ -28,11 +28,15 @@ export class MemoryState implements StateStore {
   /** @throws StateFull if an entry would have too many keys on the way. */
   assertFits(changes: readonly StateChange[]): void {
     for (const [entry, own] of Map.groupBy(changes, (change) => change.entry)) {
-      const keys = new Set(this.#entries.get(entry)?.keys());
+      const stored = this.#entries.get(entry);
+      /** Whether the entry would have the keys that change. */
+      const has = new Map<string, boolean>();
+      let size = stored?.size ?? 0;
       for (const { key, text } of own) {
-        if (text === undefined) keys.delete(key);
-        else keys.add(key);
-        if (keys.size > StateFull.LIMIT) throw new StateFull(entry);
+        const before = has.get(key) ?? stored?.has(key) ?? false;
+        has.set(key, text !== undefined);
+        size += Number(text !== undefined) - Number(before);
+        if (size > StateFull.LIMIT) throw new StateFull(entry);
       }
     }
   }

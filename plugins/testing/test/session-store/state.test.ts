@@ -43,7 +43,8 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
 
   class Half extends MemoryState {
     override async change(changes: readonly StateChange[]) {
-      for (const change of changes) await super.change([change]);
+      this.apply(changes.slice(0, -1));
+      await super.change(changes.slice(-1));
     }
   }
   t.ok((await failingWith(Half)).includes('refuses more keys of the state than an entry may have, and changes nothing'));
