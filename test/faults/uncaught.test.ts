@@ -82,38 +82,45 @@ t.test('R-065 an error without a stack names no entry and also ends the process'
   t.notOk(lines[0]?.entry);
 });
 
-t.test('R-065 after an uncaught error the server is not ready, and running turns get five seconds', async (t) => {
-  const server = await started(t);
-  const done = Promise.withResolvers<void>();
-  server.models.respond(async ({ body }) => {
-    await (body.messages.at(-1)?.content === 'short' ? done.promise : new Promise(() => {}));
-    return { text: 'Just in time' };
-  });
-  const chat = (content: string) =>
-    server.request('/v1/chat/completions', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(saying(content)),
-    });
-  const [short, long] = [chat('short'), chat('long')];
-  await eventually(() => server.models.requests.length === 2);
-  const start = performance.now();
-  await server.request('/break/exception', { method: 'POST' });
-  await eventually(async () => {
-    const { text } = await server.request('/health');
-    return JSON.parse(text).ready === false;
-  });
-  t.equal((await server.request('/readyz')).status, 503);
-  t.equal((await chat('new')).status, 503, 'and takes no new turns');
-  done.resolve();
-  t.equal((await short).status, 200, 'a turn that ends in time is answered');
-  t.equal((await long).status, 502, 'the other one gets an error');
-  const waited = performance.now() - start;
-  t.ok(waited > 4_000 && waited < 9_000, `${Math.round(waited)} ms`);
-  t.equal(await server.exit(), 1);
-});
+// These wait for limits of time.
+t.jobs = 3;
 
-t.test('R-065 an entry that does not stop cannot keep the process alive', async (t) => {
+t.test(
+  'R-065 after an uncaught error the server is not ready, and running turns get five seconds',
+  { buffered: true },
+  async (t) => {
+    const server = await started(t);
+    const done = Promise.withResolvers<void>();
+    server.models.respond(async ({ body }) => {
+      await (body.messages.at(-1)?.content === 'short' ? done.promise : new Promise(() => {}));
+      return { text: 'Just in time' };
+    });
+    const chat = (content: string) =>
+      server.request('/v1/chat/completions', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(saying(content)),
+      });
+    const [short, long] = [chat('short'), chat('long')];
+    await eventually(() => server.models.requests.length === 2);
+    const start = performance.now();
+    await server.request('/break/exception', { method: 'POST' });
+    await eventually(async () => {
+      const { text } = await server.request('/health');
+      return JSON.parse(text).ready === false;
+    });
+    t.equal((await server.request('/readyz')).status, 503);
+    t.equal((await chat('new')).status, 503, 'and takes no new turns');
+    done.resolve();
+    t.equal((await short).status, 200, 'a turn that ends in time is answered');
+    t.equal((await long).status, 502, 'the other one gets an error');
+    const waited = performance.now() - start;
+    t.ok(waited > 4_000 && waited < 9_000, `${Math.round(waited)} ms`);
+    t.equal(await server.exit(), 1);
+  },
+);
+
+t.test('R-065 an entry that does not stop cannot keep the process alive', { buffered: true }, async (t) => {
   const server = await started(t, ', stops: never');
   const start = performance.now();
   await broken(server, 'exception');
@@ -121,7 +128,7 @@ t.test('R-065 an entry that does not stop cannot keep the process alive', async 
   t.ok(performance.now() - start < 12_000);
 });
 
-t.test('R-065 an uncaught error while the server stops makes the exit code 1', async (t) => {
+t.test('R-065 an uncaught error while the server stops makes the exit code 1', { buffered: true }, async (t) => {
   const server = await started(t);
   server.models.respond(async () => {
     await new Promise((resolve) => setTimeout(resolve, 1_000));

@@ -12,7 +12,7 @@ import { ASSISTANT, TRANSPORTS } from '../../support/test-server.js';
 import { ServerProcess } from '../support/server-process.js';
 
 /** Requests that are logged with as much text as a request can put into a line. */
-const REQUESTS = 3_000;
+const REQUESTS = 2_000;
 const STOP_LIMIT = 10_000;
 
 const NOISY = `${TRANSPORTS}auth: { bearer: { tokens: [ { name: one, project: default, token: token-of-a-noisy-caller } ] } }\nlog: { buffer: 1mb }\n${ASSISTANT}`;

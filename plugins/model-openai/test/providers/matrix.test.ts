@@ -99,55 +99,63 @@ function usageOf([prompt, completion, cached, reasoning]: readonly number[], cal
   };
 }
 
+// Each test waits for a retry. Those of one provider share its server.
+t.jobs = 6;
 for (const [name, provider] of Object.entries(PROVIDERS)) {
-  for (const stream of [false, true]) {
-    t.test(`${name}, ${stream ? 'streamed' : 'plain'}: four turns, two tools, an image and an error`, async (t) => {
-      const session = `${name} ${stream}`;
-      const server = servers.get(name);
-      if (!server) throw new Error('no server');
-      const say = (content: unknown) => turn(name, session, content, stream);
-      const first = await say('Hello');
-      t.match(first.text, /^Answer \d\.$/);
-      t.match(first.usage, usageOf(provider.usage, 1), 'usage');
+  t.test(name, { buffered: true }, async (t) => {
+    for (const stream of [false, true]) {
+      await t.test(`${stream ? 'streamed' : 'plain'}: four turns, two tools, an image and an error`, async (t) => {
+        const session = `${name} ${stream}`;
+        const server = servers.get(name);
+        if (!server) throw new Error('no server');
+        const say = (content: unknown) => turn(name, session, content, stream);
+        const first = await say('Hello');
+        t.match(first.text, /^Answer \d\.$/);
+        t.match(first.usage, usageOf(provider.usage, 1), 'usage');
 
-      const tools = await say('Use the tools');
-      t.equal(tools.text, 'Found: a oak is a tree and 3.', 'both tools ran once, with their arguments');
-      t.match(tools.usage, usageOf(provider.usage, 2), 'usage of both model calls');
+        const tools = await say('Use the tools');
+        t.equal(tools.text, 'Found: a oak is a tree and 3.', 'both tools ran once, with their arguments');
+        t.match(tools.usage, usageOf(provider.usage, 2), 'usage of both model calls');
 
-      if (provider.seesImages === false) {
-        const refused = await app.chat({ model: name, messages: [{ role: 'user', content: [IMAGE] }] });
-        t.equal(refused.status, 400, 'an image is refused before the model is asked');
-        t.match((await say('And this?')).text, /^Answer/);
-      } else t.equal((await say([{ type: 'text', text: 'What is in this image?' }, IMAGE])).text, 'A red dot.');
+        if (provider.seesImages === false) {
+          const refused = await app.chat({ model: name, messages: [{ role: 'user', content: [IMAGE] }] });
+          t.equal(refused.status, 400, 'an image is refused before the model is asked');
+          t.match((await say('And this?')).text, /^Answer/);
+        } else t.equal((await say([{ type: 'text', text: 'What is in this image?' }, IMAGE])).text, 'A red dot.');
 
-      const asked = server.models.requests.length;
-      server.failNext();
-      t.match((await say('Now there is trouble')).text, /^Answer/, 'an error that passes is retried');
-      t.equal(server.models.requests.length, asked + 2);
-      const again = await say('Use the tools again');
-      t.equal(again.text, 'Found: a oak is a tree and 3.', 'and the session continues with its history');
+        const asked = server.models.requests.length;
+        server.failNext();
+        t.match((await say('Now there is trouble')).text, /^Answer/, 'an error that passes is retried');
+        t.equal(server.models.requests.length, asked + 2);
+        const again = await say('Use the tools again');
+        t.equal(again.text, 'Found: a oak is a tree and 3.', 'and the session continues with its history');
 
-      t.same(server.takeMissing(), [], 'what it attached came back');
-      await t.rejects(say('Now there is disaster'), { message: provider.lasting.message }, 'an error that stays is shown');
-      t.match((await say('Still there?')).text, /^Answer/, 'and harms nothing');
-      t.same(server.refusals, [], 'the provider accepted every request');
-      server.takeMissing(); // the refused request was repeated without it (R-086)
+        t.same(server.takeMissing(), [], 'what it attached came back');
+        await t.rejects(say('Now there is disaster'), { message: provider.lasting.message }, 'an error that stays is shown');
+        t.match((await say('Still there?')).text, /^Answer/, 'and harms nothing');
+        t.same(server.refusals, [], 'the provider accepted every request');
+        server.takeMissing(); // the refused request was repeated without it (R-086)
 
-      const conversations = await app.get('/v1/conversations?limit=100');
-      const all = (conversations.body as { data: { id: string; key: string }[] }).data;
-      const id = all.find(({ key }) => key === session)?.id;
-      const items = await app.get(`/v1/conversations/${id}/items?limit=100&order=asc`);
-      for (const shown of [first.raw, tools.raw, again.raw, items.text]) {
-        t.notMatch(
-          shown,
-          /hidden signature|reasoning_content|reasoning_details|extra_content|functions\.lookup/,
-          'callers see no extras',
+        const conversations = await app.get('/v1/conversations?limit=100');
+        const all = (conversations.body as { data: { id: string; key: string }[] }).data;
+        const id = all.find(({ key }) => key === session)?.id;
+        const items = await app.get(`/v1/conversations/${id}/items?limit=100&order=asc`);
+        for (const shown of [first.raw, tools.raw, again.raw, items.text]) {
+          t.notMatch(
+            shown,
+            /hidden signature|reasoning_content|reasoning_details|extra_content|functions\.lookup/,
+            'callers see no extras',
+          );
+          t.notMatch(shown, MODEL_KEY);
+        }
+        t.equal(
+          (items.text.match(/"function_call"|"mcp_call"|"type":"tool/g) ?? []).length >= 2,
+          true,
+          'the tool calls are shown',
         );
-        t.notMatch(shown, MODEL_KEY);
-      }
-      t.equal((items.text.match(/"function_call"|"mcp_call"|"type":"tool/g) ?? []).length >= 2, true, 'the tool calls are shown');
-    });
-  }
+      });
+    }
+  });
 }
 
 t.test('a session continues with another provider when the first one fails, and back', async (t) => {
