@@ -43,7 +43,8 @@ t.test('a session created by a turn is a conversation with an opaque id', async 
     status: 'idle',
   });
   const { turns } = await conversations.turns(ID, { limit: 10, order: 'asc' }, OPEN);
-  t.strictSame(turns, [{ turn: 1, messages: [user('Hello'), { role: 'assistant', content: 'ok' }] }]);
+  t.match(turns, [{ turn: 1, record: { reason: 'stop', steps: [{ connection: 'fast' }], calls: [] } }]);
+  t.strictSame(turns[0]?.messages, [user('Hello'), { role: 'assistant', content: 'ok' }]);
 });
 
 t.test('a list is filtered by agent, status and a search, over pages of the store', async (t) => {
@@ -119,9 +120,9 @@ t.test('appended messages are a turn and close open tool calls', async (t) => {
   await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const closed: Message = { role: 'tool', tool_call_id: 'c', content: 'Error: the caller returned no result for this call.' };
   const { turns } = await conversations.append(ID, [user('Never mind'), ASSISTANT], OPEN);
-  t.strictSame(turns, [{ turn: 2, messages: [closed, user('Never mind'), ASSISTANT] }]);
+  t.strictSame(turns, [{ turn: 2, messages: [closed, user('Never mind'), ASSISTANT], record: undefined }]);
   const answered = [CALLING, { role: 'tool', tool_call_id: 'c', content: '1' }, ASSISTANT] as Message[];
-  t.strictSame((await conversations.append(ID, answered, OPEN)).turns, [{ turn: 3, messages: answered }]);
+  t.strictSame((await conversations.append(ID, answered, OPEN)).turns, [{ turn: 3, messages: answered, record: undefined }]);
 });
 
 t.test('messages cannot be appended while a turn runs', async (t) => {

@@ -269,6 +269,7 @@ t.test('at the start, interrupted turns are logged, and their input is kept if t
         turnId: 'turn_keeps',
         expected: 4,
         messages: [user('hello'), { role: 'assistant', content: 'The previous answer was interrupted.' }],
+        record: JSON.stringify({ queued: 0, duration: 0, reason: 'interrupted', steps: [], calls: [] }),
       },
     },
   ]);
