@@ -1,5 +1,3 @@
-import { sessionTitle } from './sessions.js';
-
 /** @typedef {import('./sessions.js').Session} Session */
 /** @typedef {Record<string, any> & { type: string }} Item an item, as the API returns it */
 
@@ -11,16 +9,16 @@ const MAX_NAME = 60;
 
 /**
  * Downloads a session with its whole history.
- * @param {import('./api.js').Api} api @param {Session} listed @param {'json' | 'md'} format @throws
- *   {ApiError}
+ * @param {import('./api.js').Api} api @param {Session} listed @param {string} title
+ * @param {'json' | 'md'} format @throws {ApiError}
  */
-export async function exportSession(api, listed, format) {
+export async function exportSession(api, listed, title, format) {
   const path = `v1/conversations/${encodeURIComponent(listed.id)}`;
   const session = await api.get(path); // it may have changed since it was listed
   const items = await allItems(api, path);
-  const text = format === 'json' ? `${JSON.stringify({ ...session, items }, null, 2)}\n` : markdownOf(session, items);
+  const text = format === 'json' ? `${JSON.stringify({ ...session, items }, null, 2)}\n` : markdownOf(session, title, items);
   const type = format === 'json' ? 'application/json' : 'text/markdown';
-  download(new Blob([text], { type }), `${fileName(sessionTitle(session)) || 'session'}.${format}`);
+  download(new Blob([text], { type }), `${fileName(title) || 'session'}.${format}`);
 }
 
 /**
@@ -48,11 +46,11 @@ export function fileName(title) {
     .join('');
 }
 
-/** @param {Session} session @param {Item[]} items */
-export function markdownOf(session, items) {
+/** @param {Session} session @param {string} title @param {Item[]} items */
+export function markdownOf(session, title, items) {
   const { agent, key, created_at } = session;
   const facts = `Agent ${inline(agent)}, session ${inline(key)}, begun ${new Date(created_at * 1000).toISOString()}`;
-  return `${[`# ${escaped(sessionTitle(session))}`, facts, ...items.flatMap(sectionsOf)].join('\n\n')}\n`;
+  return `${[`# ${escaped(title)}`, facts, ...items.flatMap(sectionsOf)].join('\n\n')}\n`;
 }
 
 /** @param {Item} item @returns {string[]} */

@@ -84,7 +84,7 @@ async function save(view, format) {
   if (!view.target) return;
   try {
     const { exportSession } = await import('../export.js');
-    await exportSession(view.app.api, view.target, format);
+    await exportSession(view.app.api, view.target, sessionTitle(view.target), format);
   } catch (error) {
     view.app.notice = `The session was not exported. ${/** @type {Error} */ (error).message}`;
     view.requestUpdate();
