@@ -11,6 +11,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Requests that ask again and again whether the server is there. They are not logged. */
+const PROBES = ['health', 'playground/settings.json'];
+
 const TOKEN = 'plugboard.token';
 
 /**
@@ -34,9 +37,13 @@ export class Api {
     else sessionStorage.setItem(TOKEN, value);
   }
 
-  /** @param {string} path below the API's base, for example `v1/models` */
-  get(path) {
-    return this.#json('GET', path);
+  /**
+   * @param {string} path below the API's base, for example `v1/models` @param {AbortSignal}
+   * [signal]
+   */
+  async get(path, signal) {
+    const reply = await this.send('GET', path, undefined, signal);
+    return reply.json();
   }
 
   /** @param {string} path @param {object} [body] */
@@ -63,7 +70,8 @@ export class Api {
     const started = performance.now();
     const done = (/** @type {number} */ status) => {
       const ms = Math.round(performance.now() - started);
-      if (path !== 'health') this.#note('http', `${method} /${path}`, status || 'failed', { method, path, status, ms, body });
+      if (!PROBES.includes(path))
+        this.#note('http', `${method} /${path}`, status || 'failed', { method, path, status, ms, body });
     };
     /** @type {Response} */
     let reply;

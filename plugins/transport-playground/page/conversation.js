@@ -1,4 +1,6 @@
+import { ApiError } from './api.js';
 import { ROOT, versionsOf } from './branches.js';
+import { LOST } from './live.js';
 import { newKey, titleOf } from './sessions.js';
 import { addWaiting, turnsOf, withRemembered } from './stored-turns.js';
 import { beginTrial, trialOf } from './trial.js';
@@ -11,12 +13,12 @@ import {
   endTurn,
   isRunning,
   newTurn,
+  rereadTurn,
   spokenTurn,
 } from './turn.js';
 import { applyEvent } from './turn-events.js';
 import { TurnRunner } from './turn-runner.js';
 
-/** @typedef {import('./api.js').ApiError} ApiError */
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').ToolItem} ToolItem */
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -32,6 +34,7 @@ import { TurnRunner } from './turn-runner.js';
  * @property {(text: string) => void} announce tells screen readers
  * @property {(chat: Conversation) => void} onBegin its first message is about to be sent
  * @property {(chat: Conversation) => void} onEnd a turn has ended
+ * @property {() => void} onConnection a connection was lost, or is there again
  * @property {() => void} onChange
  */
 
@@ -62,6 +65,8 @@ export class Conversation {
   /** The oldest item shown, if the session has older ones. @type {string | undefined} */
   olderThan;
   isOpening = false;
+  /** Whether the connection of the running turn was lost, and is being opened again. */
+  isReconnecting = false;
   draft = '';
   /** What went wrong outside a turn. */
   notice = '';
@@ -79,7 +84,16 @@ export class Conversation {
   constructor(agent, app) {
     this.agent = agent;
     this.#app = app;
-    this.#runner = new TurnRunner(app.api, app.server, app.log.note);
+    this.#runner = new TurnRunner(app.api, app.server, app.log.note, (isLost) => this.#onConnection(isLost));
+  }
+
+  /** @param {boolean} isLost */
+  #onConnection(isLost) {
+    const turn = this.turns.find(isRunning);
+    this.isReconnecting = isLost && turn !== undefined;
+    if (turn) turn.version++;
+    this.#app.onConnection();
+    this.#app.onChange();
   }
 
   /** What the address and the tab call it; empty before its first message. */
@@ -121,6 +135,25 @@ export class Conversation {
     void this.#follow();
   }
 
+  /** The number of the newest turn that is shown. */
+  get #lastNumber() {
+    return this.turns.reduce((last, { lastNumber }) => Math.max(last, lastNumber), 0);
+  }
+
+  /** Whether another tab or client runs a turn of the session. */
+  get isRunningElsewhere() {
+    return !this.isRunning && this.session?.status === 'running';
+  }
+
+  /** Shows what another tab or client has added to the session. */
+  async refresh() {
+    const { session } = this;
+    if (!session || this.isRunning || this.isOpening) return;
+    const { status, turns } = await this.#sessions.get(session.id);
+    const isNew = turns > Math.max(this.#lastNumber, session.turns) || (status === 'running') !== this.isRunningElsewhere;
+    if (isNew && !this.isRunning && this.session === session) await this.open(session.id);
+  }
+
   /** Reads the other branches of the session, if it has any. */
   async readBranches() {
     const { session } = this;
@@ -156,6 +189,7 @@ export class Conversation {
   #show(session, items, hasMore) {
     const stored = turnsOf(items);
     const { draft = '', turns = [] } = this.#app.memory.read(session.id) ?? {};
+    for (const turn of turns) if (session.status === 'idle' && turn.responseId === '') turn.isCut &&= isRunning(turn);
     const first = hasMore ? (stored[0]?.number ?? 0) : 0;
     this.#held = turns.filter(({ after }) => after < first);
     this.session = session;
@@ -187,7 +221,7 @@ export class Conversation {
   /** @param {string} input */
   async send(input) {
     if (this.isRunning || this.agent === '' || input.trim() === '') return;
-    const after = this.turns.reduce((last, { number }) => Math.max(last, number), 0);
+    const after = this.#lastNumber;
     const turn = newTurn(input, { after });
     if (this.id === '') {
       this.#app.memory.forget(''); // it gets an id now
@@ -282,11 +316,20 @@ export class Conversation {
       if (code === 'invalid_api_key') this.#app.server.access = 'refused';
       if (code === 'approval_decided') denyDecided(turn);
       if (name === 'AbortError') endTurn(turn, STOPPED);
-      else if (isRunning(turn)) endTurn(turn, { status: 'failed', error: { code, message } });
+      else if (isRunning(turn)) failTurn(turn, code, message);
     }
+    this.isReconnecting = false;
+    if (this.session) this.session.status = 'idle';
     this.remember();
     this.#app.onChange();
     this.#app.onEnd(this);
+    if (turn.isCut && turn.responseId === '') await this.reopen();
+  }
+
+  /** Reads the session again, which may have the end of a turn whose connection was lost. */
+  async reopen() {
+    const { session } = this;
+    if (session && !this.isRunning) await this.try(() => this.open(session.id));
   }
 
   /** @param {Turn} turn @param {ProtocolEvent} event */
@@ -323,12 +366,16 @@ export class Conversation {
     if (last && waiting.length > 0) addWaiting(last, waiting);
   }
 
-  /** Follows the turn that ran when the page was left. */
+  /** Follows the turn that ran when the page was left, or when the connection was lost. */
   async #follow() {
-    const turn = this.turns.find(isRunning);
-    if (!turn || turn.responseId === '' || !this.#app.server.isLive) return;
-    await this.#watch(turn, (onEvent) => this.#runner.resume(turn.responseId, onEvent));
-    if (turn.error?.code?.startsWith('response_') && this.session) await this.try(() => this.open(this.id)); // it is stored
+    const turn = this.turns.find((one) => isRunning(one) || (one.isCut && one.responseId !== ''));
+    if (!turn) return;
+    if (!isRunning(turn)) rereadTurn(turn);
+    await this.#watch(turn, async (onEvent) => {
+      if (turn.responseId === '') throw new ApiError(0, 'The page was left before the server accepted the message.', LOST);
+      if (!this.#app.server.isLive) throw new ApiError(0, 'The page was left before the end of the turn.', LOST);
+      await this.#runner.resume(turn.responseId, onEvent);
+    });
   }
 
   /**
@@ -352,4 +399,19 @@ export class Conversation {
   get #sessions() {
     return this.#app.sessions();
   }
+}
+
+/** Errors after which it is not known how a turn ended. */
+const UNKNOWN_ENDS = [LOST, 'invalid_api_key', 'response_not_found', 'response_events_expired'];
+
+/**
+ * Ends a turn whose last event did not arrive.
+ * @param {Turn} turn @param {string | null} code @param {string} message
+ */
+function failTurn(turn, code, message) {
+  const isGone = code === 'response_not_found' || code === 'response_events_expired';
+  if (isGone) turn.responseId = '';
+  const text = 'The turn was cut off: the connection was lost, and the server no longer has its events.';
+  endTurn(turn, { status: 'failed', error: isGone ? { code: LOST, message: text } : { code, message } });
+  turn.isCut = UNKNOWN_ENDS.includes(code ?? '');
 }

@@ -22,6 +22,9 @@ import { endsTurn } from './turn.js';
  */
 const RETRIES = [300, 1000, 2000, 4000, 8000, 12_000];
 
+/** The code of a turn whose connection was lost. */
+export const LOST = 'connection_lost';
+
 /** Time between pings while a turn runs, in milliseconds. */
 const PING_INTERVAL = 15_000;
 
@@ -44,6 +47,8 @@ export class Live {
   #credential;
   #note;
 
+  #onConnection;
+
   /** Resolves when no turn runs. @type {Promise<unknown>} */
   idle = Promise.resolve();
 
@@ -51,10 +56,13 @@ export class Live {
    * @param {() => Promise<string>} credential returns a token for the next connection; empty if the
    *   server is open
    * @param {import('./api.js').Note} note
+   * @param {(isLost: boolean) => void} onConnection called when the connection is lost, and when it
+   *   is there again
    */
-  constructor(credential, note) {
+  constructor(credential, note, onConnection) {
     this.#credential = credential;
     this.#note = note;
+    this.#onConnection = onConnection;
   }
 
   /**
@@ -86,11 +94,12 @@ export class Live {
     else if (!run.sent) this.#fail('Stopped.', 'cancelled');
   }
 
-  /** Closes the connection. The next turn opens a new one. */
+  /** Closes the connection. The next turn opens a new one; one that runs goes on over a new one. */
   close() {
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close(1000);
+    if (this.#run && socket) void this.#connect();
   }
 
   /** @param {Pick<Run, 'create' | 'responseId' | 'onEvent'>} fields @returns {Promise<void>} */
@@ -115,14 +124,19 @@ export class Live {
       if (!this.#run) return;
       socket = new WebSocket(url, token === '' ? ['responses'] : ['responses', `openai-insecure-api-key.${token}`]);
     } catch (error) {
+      const run = this.#run;
+      if (!run) return;
+      if (error instanceof ApiError && error.status !== 401) return this.#reconnect(run, false, 0, '');
       // the browser's own message repeats the token
-      return this.#fail(error instanceof ApiError ? error.message : 'This token cannot be sent over a WebSocket.');
+      const message = error instanceof ApiError ? error.message : 'This token cannot be sent over a WebSocket.';
+      return this.#fail(message, 'invalid_api_key');
     }
     this.#socket = socket;
     let opened = false;
     socket.onopen = () => {
       opened = true;
       this.#attempts = 0;
+      this.#onConnection(false);
       this.#sendRun();
     };
     socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
@@ -130,6 +144,7 @@ export class Live {
       if (this.#socket !== socket) return;
       this.#socket = undefined;
       this.#note('in', 'close', code, { code, reason });
+      this.#onConnection(true);
       if (this.#run) void this.#reconnect(this.#run, opened, code, reason);
     };
   }
@@ -140,11 +155,12 @@ export class Live {
    */
   async #reconnect(run, opened, code, reason) {
     if (code === 4401) return this.#fail('The token is no longer valid.', 'invalid_api_key');
-    if (FINAL.includes(code)) return this.#fail(`The server closed the connection: ${reason || code}.`);
+    if (FINAL.includes(code)) return this.#fail(`The server closed the connection: ${reason || code}.`, LOST);
     const isKnown = run.responseId !== '';
-    if (run.sent && !isKnown) return this.#fail('The connection was lost before the server accepted the message.');
+    if (run.sent && !isKnown) return this.#fail('The connection was lost before the server accepted the message.', LOST);
     const wait = RETRIES[this.#attempts++];
-    if (wait === undefined || !(opened || isKnown)) return this.#fail('The live connection cannot be opened.');
+    if (wait === undefined || !(opened || isKnown))
+      return this.#fail(isKnown ? 'The connection was lost.' : 'The live connection cannot be opened.', LOST);
     await new Promise((resolve) => setTimeout(resolve, wait));
     if (this.#run === run) await this.#connect();
   }
@@ -185,7 +201,6 @@ export class Live {
     if (code !== 'websocket_connection_limit_reached' || run.responseId !== '') return this.#fail(message, code);
     run.sent = false; // the connection is too old for new turns: send the message over a new one
     this.close();
-    void this.#connect();
   }
 
   /** Detects a dead connection, which browsers do not report. */

@@ -14,8 +14,11 @@ import { messagesOf } from './turn-messages.js';
 /** Where the tab remembers the chosen agent. */
 const AGENT = 'plugboard.agent';
 
-/** Milliseconds between looks at the server's health. */
-const HEALTH_INTERVAL = 20_000;
+/** Milliseconds between looks at the server. */
+const LOOK_INTERVAL = 1500;
+
+/** Looks after which the sessions are read again, which other tabs and clients may have changed. */
+const LOOKS = 3;
 
 /** Milliseconds without a key before a search is sent. */
 const SEARCH_DELAY = 200;
@@ -41,6 +44,8 @@ export class Playground extends EventTarget {
   announcement = '';
   /** The conversations that are shown: one, or two side by side. */
   chats = [this.#conversation('')];
+  #looks = 0;
+  #isLooking = false;
   /** Conversations whose turns run, also if they are not shown. @type {Set<Conversation>} */
   #running = new Set();
 
@@ -50,7 +55,7 @@ export class Playground extends EventTarget {
   async start() {
     addEventListener('hashchange', () => void this.#openAddress());
     document.addEventListener('visibilitychange', () => void this.#look());
-    setInterval(() => void this.#look(), HEALTH_INTERVAL);
+    setInterval(() => void this.#look(), LOOK_INTERVAL);
     await this.#try(async () => {
       await this.server.readSettings();
       void this.#look();
@@ -67,22 +72,34 @@ export class Playground extends EventTarget {
     const canEnter = await this.#try(async () => {
       await server.readModels();
       server.access = token ? 'ok' : 'open';
-      for (const chat of chats) chat.agent ||= this.#usualAgent();
-      this.chat.restore('');
+      for (const chat of chats) {
+        if (chat.turns.length === 0 && server.models.every(({ id }) => id !== chat.agent)) chat.agent = this.#usualAgent();
+      }
+      if (this.chat.id === '' && this.chat.draft === '') this.chat.restore('');
     });
     if (canEnter) await Promise.all([this.#loadSessions(), this.#openAddress()]);
   }
 
   /** @param {string} token empty to forget it */
   async setToken(token) {
-    this.stop();
-    for (const chat of this.chats) chat.close();
+    if (token === '') this.stop();
     this.api.token = token;
+    for (const chat of new Set([...this.chats, ...this.#running])) chat.close();
     this.server.models = [];
     this.sessions = new Sessions(this.api);
-    if (token === '') this.memory.clear();
-    this.#show([this.#conversation('')]);
+    if (token === '') {
+      this.memory.clear();
+      this.#show([this.#conversation('')]);
+      setAddress([]);
+    }
     await this.enter();
+    if (this.server.isOpen) await this.#reopen();
+  }
+
+  /** Reads what is shown again: the server was away, or the token is another one. */
+  async #reopen() {
+    for (const chat of this.chats) await chat.reopen();
+    await this.#loadSessions();
   }
 
   /** The conversation that is shown, or the first of two. */
@@ -310,6 +327,7 @@ export class Playground extends EventTarget {
       },
       onBegin: (chat) => this.#onBegin(chat),
       onEnd: (chat) => this.#onEnd(chat),
+      onConnection: () => void this.#look(),
       onChange: () => this.#changed(),
     });
   }
@@ -375,10 +393,33 @@ export class Playground extends EventTarget {
   }
 
   async #look() {
-    if (document.hidden) return;
-    const { health } = this.server;
-    await this.server.readHealth();
-    if (health !== this.server.health) this.#changed();
+    if (document.hidden || this.#isLooking) return;
+    this.#isLooking = true;
+    const { server } = this;
+    const { health } = server;
+    const isBack = await server.readHealth();
+    if (isBack) await this.#comeBack();
+    else if (server.isOpen && server.health === 'ready' && ++this.#looks % LOOKS === 0) await this.#refresh();
+    this.#isLooking = false;
+    if (health !== server.health) this.#changed();
+  }
+
+  /** The server answers again. It may be another version. */
+  async #comeBack() {
+    const { server } = this;
+    await this.#try(() => server.readSettings());
+    if (server.access === 'unreachable') await this.enter();
+    if (server.isOpen) await this.#reopen();
+  }
+
+  /** Shows what other tabs and clients have done. */
+  async #refresh() {
+    if (!this.server.canKeepSessions) return;
+    await Promise.all(this.chats.map((chat) => chat.refresh().catch(() => undefined)));
+    const { list } = this.sessions;
+    const before = JSON.stringify(list);
+    if (!this.sessions.hasMoreThanOnePage) await this.sessions.load();
+    if (before !== JSON.stringify(this.sessions.list)) this.#changed();
   }
 
   /**

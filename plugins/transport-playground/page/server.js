@@ -12,6 +12,11 @@
  * @property {string[]} routes
  */
 
+const SETTINGS = 'playground/settings.json';
+
+/** Milliseconds after which a server that is silent counts as away. */
+const PROBE_TIMEOUT = 3000;
+
 /** The server: its settings, its health, and the agents that the token can reach. */
 export class Server {
   /** @type {Settings} */
@@ -23,6 +28,8 @@ export class Server {
   /** @type {Model[]} */
   models = [];
   #api;
+  /** The version of the server that sent this page. */
+  #version = '';
 
   /** @param {import('./api.js').Api} api */
   constructor(api) {
@@ -30,7 +37,14 @@ export class Server {
   }
 
   async readSettings() {
-    this.settings = await this.#api.get('playground/settings.json');
+    this.settings = await this.#api.get(SETTINGS);
+    this.#version ||= this.settings.version;
+  }
+
+  /** The version of the server, if it is another one than that of this page; else empty. */
+  get newVersion() {
+    const { version } = this.settings;
+    return version === this.#version ? '' : version;
   }
 
   /** Reads the agents that the token can reach. */
@@ -42,14 +56,19 @@ export class Server {
     }));
   }
 
+  /** @returns {Promise<boolean>} whether the server answers again after it did not */
   async readHealth() {
-    if (!this.#has('/health')) return;
+    const { health: before } = this;
     try {
-      const { ready } = await this.#api.get('health');
+      const { ready = true } = await this.#api.get(
+        this.#has('/health') ? 'health' : SETTINGS,
+        AbortSignal.timeout(PROBE_TIMEOUT),
+      );
       this.health = ready ? 'ready' : 'not-ready';
     } catch {
       this.health = 'unreachable';
     }
+    return before === 'unreachable' && this.health !== 'unreachable';
   }
 
   /**

@@ -73,6 +73,11 @@ export class Sessions {
     this.hasMore = has_more;
   }
 
+  /** Whether more was listed than `load` reads. */
+  get hasMoreThanOnePage() {
+    return this.list.length > PAGE;
+  }
+
   /** Whether the list leaves sessions out. */
   get isFiltered() {
     return Object.values(this.filter).some((text) => text !== '');

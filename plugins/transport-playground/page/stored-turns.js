@@ -15,11 +15,19 @@ export function turnsOf(items) {
   const turns = [];
   for (const item of items) {
     if (item.type === 'message' && item.role === 'user') {
-      turns.push(newTurn(textOf(item.content), { status: 'completed', isKept: true, number: numberOf(item.id) }));
+      turns.push(
+        newTurn(textOf(item.content), {
+          status: 'completed',
+          isKept: true,
+          number: numberOf(item.id),
+          lastNumber: numberOf(item.id),
+        }),
+      );
       continue;
     }
     const turn = turns.at(-1) ?? newTurn('', { status: 'completed', isKept: true, number: numberOf(item.id) });
     if (turns.length === 0) turns.push(turn);
+    turn.lastNumber = Math.max(turn.lastNumber, numberOf(item.id));
     const shown = item.role === 'tool' ? undefined : itemFrom(item);
     if (shown) turn.items.push(shown);
     const call = turn.items.find((one) => one.kind === 'tool' && one.callId !== '' && one.callId === item.call_id);

@@ -37,7 +37,8 @@ const APPLY = {
     turn.queuePosition = position;
   },
   'svc:session.state': (turn, { turn: number }) => {
-    if (turn.number === 0) turn.number = number;
+    turn.number ||= number;
+    turn.lastNumber = number;
   },
   'response.output_item.added': (turn, { item }) => {
     const added = itemFrom(item);

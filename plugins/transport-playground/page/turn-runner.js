@@ -1,4 +1,5 @@
-import { Live } from './live.js';
+import { ApiError } from './api.js';
+import { Live, LOST } from './live.js';
 import { chatFields, responsesFields } from './trial.js';
 import { inputItemsOf, messagesOf } from './turn-messages.js';
 
@@ -18,12 +19,12 @@ export class TurnRunner {
 
   /**
    * @param {import('./api.js').Api} api @param {import('./server.js').Server} server
-   * @param {import('./api.js').Note} note
+   * @param {import('./api.js').Note} note @param {(isLost: boolean) => void} onConnection
    */
-  constructor(api, server, note) {
+  constructor(api, server, note, onConnection) {
     this.#api = api;
     this.#server = server;
-    this.#live = new Live(() => server.liveToken(), note);
+    this.#live = new Live(() => server.liveToken(), note, onConnection);
   }
 
   /** Resolves when no turn runs on the live surface. */
@@ -117,10 +118,15 @@ async function* eventData(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch(lost);
     if (done) return;
     const lines = (rest + value).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (line.startsWith('data: ')) yield line.slice(6);
   }
+}
+
+/** @param {Error} error @returns {never} */
+function lost(error) {
+  throw error.name === 'AbortError' ? error : new ApiError(0, 'The connection was lost.', LOST);
 }

@@ -44,6 +44,7 @@
  * @property {Decision[]} decisions about its calls, which the next request sends
  * @property {import('./trace.js').TurnFacts | undefined} facts what the server keeps of it
  * @property {number} number of the turn in its session, from 1; 0 while it is unknown
+ * @property {number} lastNumber that of its last part: a decision begins another one in the session
  * @property {number} after the number of the last stored turn before it
  * @property {boolean} isKept whether the session has it: it ended well, or at a limit
  * @property {boolean} isCut whether its end is unknown, because the connection was lost
@@ -80,6 +81,7 @@ export function newTurn(input, fields) {
     decisions: [],
     facts: undefined,
     number: 0,
+    lastNumber: 0,
     after: 0,
     isKept: false,
     isCut: false,
@@ -133,7 +135,7 @@ export function endTurn(turn, { status, usage, error, incomplete_details }) {
   turn.ms = performance.now() - turn.startedAt;
   if (status === 'completed') turn.decisions = [];
   if (status === 'completed' || (status === 'incomplete' && !DROPPED.includes(turn.reason))) turn.isKept = true;
-  if (!turn.isKept) turn.number = 0; // the next turn gets it
+  if (!turn.isKept) turn.number = turn.lastNumber = 0; // the next turn gets it
   for (const item of turn.items) {
     if (item.kind === 'tool' && item.status === 'running') item.status = item.isOurs ? 'ok' : 'stopped';
   }
@@ -165,6 +167,13 @@ export function decideCall(turn, call, approve) {
   call.status = approve ? 'approved' : 'denied';
   turn.decisions.push({ type: 'mcp_approval_response', approval_request_id: call.approvalId, approve });
   return waitingCalls(turn).length === 0;
+}
+
+/** Reads the events of a turn again, from the first one. @param {Turn} turn */
+export function rereadTurn(turn) {
+  continueTurn(turn);
+  turn.status = 'running';
+  if (!turn.isKept) turn.items = [];
 }
 
 /**

@@ -41,6 +41,7 @@ export class PlaygroundApp extends HTMLElement {
   edited;
   /** The session that the open menu or dialog is about. @type {Session | undefined} */
   target;
+  #access = '';
   #announced = '';
   #announcedAt = 0;
 
@@ -50,6 +51,7 @@ export class PlaygroundApp extends HTMLElement {
   connectedCallback() {
     const { app } = this;
     app.addEventListener('change', () => this.requestUpdate());
+    app.addEventListener('change', () => this.#askForToken());
     NARROW.addEventListener('change', ({ matches }) => {
       this.isDrawer = matches;
       this.requestUpdate();
@@ -63,6 +65,13 @@ export class PlaygroundApp extends HTMLElement {
       if (app.server.needsToken) this.openDialog('token');
       else this.focusMessage();
     });
+  }
+
+  /** Opens the dialog when a token ends that was accepted before. */
+  #askForToken() {
+    const { access } = this.app.server;
+    if (access === 'refused' && this.#access === 'ok') this.openDialog('token');
+    this.#access = access;
   }
 
   /** Renders before the next frame: once, however often it is called until then. */
@@ -164,6 +173,8 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     const { app } = this;
     const { chat, chats } = app;
     const text = app.notice || (chats.length === 1 ? chat.notice : '');
+    const { newVersion } = app.server;
+    if (text === '' && newVersion !== '') return replaced(newVersion);
     if (text === '') return chats.some(({ changesAgent }) => changesAgent) ? this.#changeOfAgent() : nothing;
     return html`
       <div class="notice" role="alert">
@@ -385,6 +396,15 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     const code = button?.closest('.code-frame')?.querySelector('code');
     if (button && code) void copyFrom(button, code.textContent ?? '');
   }
+}
+
+/** Says that the server is newer than the page. @param {string} version */
+function replaced(version) {
+  return html`
+    <div class="notice quiet" role="status">
+      <span>The server was replaced by version ${version}. Reload the page to use it: what you typed stays.</span>
+      <button class="plain" @click=${() => location.reload()}>Reload</button>
+    </div>`;
 }
 
 customElements.define('playground-app', PlaygroundApp);

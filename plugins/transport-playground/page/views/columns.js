@@ -6,6 +6,8 @@ import { icon, iconButton } from './parts.js';
 /** @typedef {import('../server.js').Model} Model */
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
+const RUNS_ELSEWHERE = 'Another tab or client runs a turn of this session. It shows here when it has ended.';
+
 /** The conversations that are shown: one, or two side by side. @param {View} view */
 export function columns(view) {
   const { chats } = view.app;
@@ -38,6 +40,7 @@ function turns(chat, view, label) {
   return html`
     <div class="column" role="log" aria-live="off" aria-label=${label}>
       ${chat.olderThan === undefined ? nothing : older} ${chat.turns.map((turn) => turnView(turn, chat, view))}
+      ${chat.isRunningElsewhere ? html`<p class="not-kept" role="status">${RUNS_ELSEWHERE}</p>` : nothing}
     </div>`;
 }
 

@@ -144,7 +144,7 @@ const HEALTH = {
   unknown: ['Checking', 'quiet'],
   ready: ['Ready', 'good'],
   'not-ready': ['Not ready', 'warn'],
-  unreachable: ['Unreachable', 'bad'],
+  unreachable: ['Reconnecting', 'bad'],
 };
 
 /** @param {View} view */

@@ -59,8 +59,14 @@ function editor(turn, chat, view) {
     </form>`;
 }
 
-/** Says that the session does not have a turn. @param {Turn} turn @param {Conversation} chat */
-export function notKept(turn, { isStateless }) {
+/**
+ * Says that the session does not have a turn, or that its connection is lost. @param {Turn} turn
+ * @param {Conversation} chat
+ */
+export function notKept(turn, { isReconnecting, isStateless }) {
+  if (isRunning(turn)) {
+    return isReconnecting ? html`<p class="not-kept" role="status">The connection was lost. Reconnecting…</p>` : nothing;
+  }
   if (isStateless || !isDropped(turn)) return nothing;
   const text = turn.isCut
     ? 'It is not known whether the session has this message.'

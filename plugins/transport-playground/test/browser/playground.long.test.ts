@@ -6,6 +6,7 @@ import { approvals } from './cases/approvals.js';
 import { branches } from './cases/branches.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
+import { connection } from './cases/connection.js';
 import { findingSessions } from './cases/finding-sessions.js';
 import { layout } from './cases/layout.js';
 import { markdown } from './cases/markdown.js';
@@ -25,6 +26,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     chat,
     turns,
     branches,
+    connection,
     approvals,
     sessions,
     findingSessions,

@@ -40,7 +40,7 @@ export class Playground {
   }
 
   /** Opens the page, and waits until it has read what it shows first. */
-  static async open(t: Test, browser: Browser, server: TestServer, options: OpenOptions = {}): Promise<Playground> {
+  static async open(t: Test, browser: Browser, server: Pick<TestServer, 'url'>, options: OpenOptions = {}): Promise<Playground> {
     const { width = 1280, height = 800, scheme = 'light', touch = false, address = '' } = options;
     const context = await browser.newContext({
       viewport: { width, height },
@@ -51,8 +51,13 @@ export class Playground {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     t.teardown(() => context.close());
-    const playground = new Playground(await context.newPage(), context, server.url);
-    await playground.page.goto(`${server.url}/playground${address}`);
+    return Playground.openTab(context, server.url, address);
+  }
+
+  /** Opens the page in another tab of a window. */
+  static async openTab(context: BrowserContext, url: string, address = ''): Promise<Playground> {
+    const playground = new Playground(await context.newPage(), context, url);
+    await playground.page.goto(`${url}/playground${address}`);
     await playground.settled();
     return playground;
   }
