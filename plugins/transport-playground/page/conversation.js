@@ -2,7 +2,7 @@ import { ApiError } from './api.js';
 import { ROOT, versionsOf } from './branches.js';
 import { LOST } from './live.js';
 import { newKey, titleOf } from './sessions.js';
-import { addWaiting, turnsOf, withRemembered } from './stored-turns.js';
+import { applyDecisions, turnsOf, withRemembered } from './stored-turns.js';
 import { beginTrial, trialOf } from './trial.js';
 import {
   applyToEarlier,
@@ -130,7 +130,6 @@ export class Conversation {
       this.isOpening = false;
       this.#app.onChange();
     }
-    await this.try(() => this.#addWaiting());
     await this.try(() => this.readBranches());
     void this.#follow();
   }
@@ -324,6 +323,7 @@ export class Conversation {
     this.#app.onChange();
     this.#app.onEnd(this);
     if (turn.isCut && turn.responseId === '') await this.reopen();
+    else await this.try(() => this.#readDecisions());
   }
 
   /** Reads the session again, which may have the end of a turn whose connection was lost. */
@@ -357,13 +357,15 @@ export class Conversation {
     });
   }
 
-  /** Shows the calls of the session that wait for approval. */
-  async #addWaiting() {
+  /** Shows what became of calls that a message has overtaken: it may have approved them. */
+  async #readDecisions() {
     const { session } = this;
-    if (!session || !this.#app.server.canListApprovals) return;
-    const waiting = await this.#sessions.approvals(session.id);
-    const last = this.turns.at(-1);
-    if (last && waiting.length > 0) addWaiting(last, waiting);
+    const isOpen = this.turns
+      .slice(0, -1)
+      .some(({ items }) => items.some((item) => item.kind === 'tool' && item.status === 'denied'));
+    if (!session || !isOpen) return;
+    const { items } = await this.#sessions.items(session.id);
+    applyDecisions(this.turns, items);
   }
 
   /** Follows the turn that ran when the page was left, or when the connection was lost. */

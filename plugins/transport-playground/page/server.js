@@ -108,11 +108,6 @@ export class Server {
     return this.#has('/v1/agents/:name');
   }
 
-  /** Whether calls that wait can be shown with buttons after a reload. */
-  get canListApprovals() {
-    return this.isLive && this.#has('/v1/approvals');
-  }
-
   /**
    * A token for one connection. It is ephemeral if the server issues those: proxies may log the
    * handshake, which contains it.

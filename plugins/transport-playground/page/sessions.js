@@ -51,7 +51,9 @@ export class Sessions {
     try {
       const { data, has_more } = await this.#api.get(`v1/conversations?${this.#query}`);
       if (asked !== this.#asked) return;
-      this.list = data;
+      const titles = new Map(this.list.map(({ id, title }) => [id, title]));
+      // the server knows the title when the first turn has ended
+      this.list = data.map((/** @type {Session} */ one) => ({ ...one, title: one.title ?? titles.get(one.id) ?? null }));
       this.hasMore = has_more;
       this.status = 'ready';
     } catch (error) {
@@ -121,15 +123,6 @@ export class Sessions {
       left -= messages.length;
       before = items[0]?.id;
     }
-  }
-
-  /**
-   * The calls of a session that wait for approval, in their order.
-   * @param {string} id @returns {Promise<{ id: string, tool?: string, arguments?: string }[]>}
-   */
-  async approvals(id) {
-    const { data } = await this.#api.get('v1/approvals?limit=100');
-    return data.reverse().filter((/** @type {{ conversation: string }} */ { conversation }) => conversation === id);
   }
 
   /**

@@ -1,9 +1,8 @@
 import { isRunning, newTurn } from './turn.js';
-import { itemFrom, textOf } from './turn-items.js';
+import { addItem, itemFrom, textOf } from './turn-items.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').Turn} Turn */
-/** @typedef {import('./turn.js').TurnItem} TurnItem */
 
 /**
  * The turns of a stored conversation, oldest first.
@@ -29,10 +28,11 @@ export function turnsOf(items) {
     if (turns.length === 0) turns.push(turn);
     turn.lastNumber = Math.max(turn.lastNumber, numberOf(item.id));
     const shown = item.role === 'tool' ? undefined : itemFrom(item);
-    if (shown) turn.items.push(shown);
+    if (shown) addItem(turn, shown);
     const call = turn.items.find((one) => one.kind === 'tool' && one.callId !== '' && one.callId === item.call_id);
     if (call?.kind === 'tool' && call !== shown) call.output = String(item.output ?? '');
   }
+  applyDecisions(turns, items);
   return turns;
 }
 
@@ -65,18 +65,24 @@ export function withRemembered(stored, remembered) {
 }
 
 /**
- * Shows the calls that wait in a stored turn, whose items do not say so.
- * @param {Turn} turn the last one @param {readonly { id: string, tool?: string, arguments?: string
- *   }[]} approvals
+ * Shows what was decided about calls, wherever the decision came from.
+ * @param {readonly Turn[]} turns @param {readonly ProtocolEvent[]} items of the session
  */
-export function addWaiting(turn, approvals) {
-  turn.version++;
-  for (const { id, tool = '', arguments: text = '' } of approvals) {
-    const [server = '', name = ''] = tool.split(/\/(.*)/);
-    const item = itemFrom({ type: 'mcp_approval_request', id, server_label: server, name, arguments: text });
-    const isSame = (/** @type {TurnItem} */ one) =>
-      one.kind === 'tool' && one.status === 'stopped' && one.server === server && one.name === name && one.arguments === text;
-    const at = turn.items.findIndex(isSame);
-    if (item) turn.items.splice(at < 0 ? turn.items.length : at, at < 0 ? 0 : 1, item);
+export function applyDecisions(turns, items) {
+  const decided = new Map(
+    items.filter(({ type }) => type === 'mcp_approval_response').map((one) => [one.approval_request_id, one]),
+  );
+  for (const turn of turns) {
+    for (const item of turn.items) {
+      const decision = item.kind === 'tool' && UNDECIDED.includes(item.status) ? decided.get(item.approvalId) : undefined;
+      if (item.kind !== 'tool' || !decision) continue;
+      item.status = decision.approve ? 'approved' : 'denied';
+      turn.version++;
+    }
   }
 }
+
+/**
+ * States of a card that a decision changes. A later message counts as a denial, until it is known.
+ */
+const UNDECIDED = ['waiting', 'approved', 'denied'];

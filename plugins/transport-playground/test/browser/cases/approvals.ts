@@ -149,6 +149,30 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  t.test('AP-3 a line that approves is shown, also where the agent hides its tools', async (t) => {
+    const { page, topics, says } = await openGuarded(t, browser, ', toolVisibility: none');
+    says('Here it is.', 'treasure');
+    await page.ask('Where is the treasure?');
+    await page.ask('approve all');
+    await answered(page, 'Here it is.');
+    await shows(page.cards.first(), 'approved');
+    t.same(topics, ['treasure']);
+    t.same(page.problems, []);
+  });
+
+  t.test('AP-6 a call that another client approved is shown as approved', async (t) => {
+    const { app, page, topics, says } = await openGuarded(t, browser, ', toolVisibility: none');
+    says('Here it is.', 'treasure');
+    await page.ask('Where is the treasure?');
+    const { body } = await app.request('GET', '/v1/approvals');
+    const [{ id }] = (body as { data: [{ id: string }] }).data;
+    await app.request('POST', `/v1/approvals/${id}`, {}, { approve: true });
+    await page.ask('And now?');
+    await shows(page.cards.first(), 'approved');
+    t.same(topics, ['treasure']);
+    t.same(page.problems, []);
+  });
+
   for (const [visibility, shown, button] of [
     ['names', /lookup\s+needs approval\s+This agent does not show/, 'Approve desk/lookup'],
     ['none', /An action\s+needs approval\s+This agent does not show/, 'Approve the action'],
