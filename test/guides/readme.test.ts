@@ -47,6 +47,33 @@ t.test('lists all packages, commands and scripts', async (t) => {
   for (const [, name = ''] of readme.text.matchAll(/npm (?:run )?(start|test|lint|format|bench)\b/g)) t.ok(scripts[name], name);
 });
 
+t.test('the clients that it lists are those of the tests, in these versions', async (t) => {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const guide = readFileSync(join(root, 'docs/guides/coding-agents.md'), 'utf8');
+  const tests = globSync('test/clients/*.test.ts', { cwd: root }).map((path) => readFileSync(join(root, path), 'utf8'));
+  const version = (name: string) => devDependencies[name].replace(/^npm:openai@/, '');
+  for (const [client, major, name] of [
+    ['OpenAI SDK for JavaScript 6', 6, 'openai-6'],
+    ['OpenAI SDK for JavaScript 6 and 7', 7, 'openai'],
+    ['Anthropic SDK for JavaScript 1', 1, '@anthropic-ai/sdk'],
+    ['AI SDK 7', 7, 'ai'],
+    ['OpenAI Agents SDK 0.20', '0.20', '@openai/agents'],
+  ] as const) {
+    t.ok(readme.text.includes(`| ${client}`), client);
+    t.ok(version(name).startsWith(`${major}.`), `${name} ${version(name)}`);
+    t.ok(
+      tests.some((text) => text.includes(`from '${name}'`)),
+      name,
+    );
+  }
+  for (const name of ['createOpenAICompatible', 'createOpenAI', 'createAnthropic', 'setDefaultOpenAIClient']) {
+    t.ok(readme.text.includes(name) && tests.some((text) => text.includes(`${name}(`)), name);
+  }
+  for (const client of ['Claude Code 2.1', 'Codex CLI 0.169']) {
+    t.ok(readme.text.includes(`| ${client} |`) && guide.includes(`tried with ${client}.`), client);
+  }
+});
+
 t.test('the WebSocket example shows the events of an agent at work', async (t) => {
   const shell = new Shell(t, root, { ...NO_ACCOUNTS, PORT: '0', DATA_DIR: t.testdir({}) });
   const url = await addressOf(shell.start('npx plugboard start'));
