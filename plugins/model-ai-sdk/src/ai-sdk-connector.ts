@@ -163,6 +163,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
       ...withPossibleThinking(callOptions(request, this.#config, kind), prompt, kind),
       prompt: this.#config.promptCaching ? withBreakpoints(prompt, kind) : prompt,
       headers: request.headers,
+      includeRawChunks: kind.namespace !== 'anthropic', // for the MessageGuard: its package has its own
       abortSignal: signal,
     });
     const { stream } = await untilAborted(asked, signal);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Message, ModelRequest } from '@plugboard/kernel';
@@ -97,13 +98,45 @@ for (const name of ['anthropic', 'google', 'bedrock', 'openai', 'mistral'] as co
   });
 }
 
+/** What is tested with each provider: the columns of the table in the README. */
+const COLUMNS = [
+  'plain',
+  'stream',
+  'tools',
+  'parallel',
+  'images',
+  'thinking',
+  'cache',
+  'usage',
+  'errors',
+  'broken stream',
+  'cancel',
+] as const;
+type Column = (typeof COLUMNS)[number];
+const shown = new Set<string>();
+const failed = new Set<string>();
+
+/** A test that shows some columns of the table. */
+function show(t: Test, name: ProviderName, columns: readonly Column[], title: string, body: (t: Test) => Promise<void>): void {
+  t.test(title, async (t) => {
+    let isShown = false;
+    try {
+      await body(t);
+      isShown = t.passing();
+    } finally {
+      for (const column of columns) (isShown ? shown : failed).add(`${name} ${column}`);
+    }
+  });
+}
+
 for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
   t.test(name, async (t) => {
-    t.test('text, reasoning and token counts (AI-5)', async (t) => {
+    show(t, name, ['plain', 'stream', 'thinking', 'cache', 'usage'], 'text, reasoning and token counts (AI-5)', async (t) => {
       const { server, ...connection } = await open(t, name);
       server.enqueue({ thinking: ['Hm.'], text: ['Hello ', 'you'], usage: [100, 40, 20, 5] });
       const events = await readAll(connection);
       t.equal(textOf(events), 'Hello you');
+      t.equal(events.filter(({ type }) => type === 'text').length, 2, 'streamed');
       t.equal(textOf(events, 'reasoning'), 'Hm.');
       const usage = {
         promptTokens: 100,
@@ -115,25 +148,33 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
         { type: 'usage', usage },
         { type: 'end', reason: 'stop' },
       ]);
+      server.enqueue({ text: ['Hello ', 'you'] });
+      t.equal(textOf(await readAll(connection, { incremental: false })), 'Hello you', 'plain');
     });
 
-    t.test('parallel tool calls go back with what the provider attached (AI-6, AI-7)', async (t) => {
-      const { server, ...connection } = await open(t, name);
-      const calls = ['UTC', 'CET'].map((zone, index) => ({ id: `call_${index}`, name: 'clock', input: { zone } }));
-      server.enqueue({ thinking: ['First UTC.', 'Then CET.'], text: ['Let me see.'], calls }, { text: ['Noon.'] });
-      const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, user('Time?')];
-      const first = await readAll(connection, { messages, tools: [CLOCK] });
-      t.same(
-        callsOf(first).map(({ name, arguments: args }) => `${name} ${args}`),
-        ['clock {"zone":"UTC"}', 'clock {"zone":"CET"}'],
-      );
-      const second = await readAll(connection, { messages: [...messages, ...asMessages(first, ['12', '13'])], tools: [CLOCK] });
-      t.equal(textOf(second), 'Noon.');
-      t.same(server.refusals, []);
-      t.match(JSON.stringify(server.requests[1]?.body), ATTACHED[name]);
-    });
+    show(
+      t,
+      name,
+      ['tools', 'parallel'],
+      'parallel tool calls go back with what the provider attached (AI-6, AI-7)',
+      async (t) => {
+        const { server, ...connection } = await open(t, name);
+        const calls = ['UTC', 'CET'].map((zone, index) => ({ id: `call_${index}`, name: 'clock', input: { zone } }));
+        server.enqueue({ thinking: ['First UTC.', 'Then CET.'], text: ['Let me see.'], calls }, { text: ['Noon.'] });
+        const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, user('Time?')];
+        const first = await readAll(connection, { messages, tools: [CLOCK] });
+        t.same(
+          callsOf(first).map(({ name, arguments: args }) => `${name} ${args}`),
+          ['clock {"zone":"UTC"}', 'clock {"zone":"CET"}'],
+        );
+        const second = await readAll(connection, { messages: [...messages, ...asMessages(first, ['12', '13'])], tools: [CLOCK] });
+        t.equal(textOf(second), 'Noon.');
+        t.same(server.refusals, []);
+        t.match(JSON.stringify(server.requests[1]?.body), ATTACHED[name]);
+      },
+    );
 
-    t.test('images as data and by their URL (AI-13)', async (t) => {
+    show(t, name, ['images'], 'images as data and by their URL (AI-13)', async (t) => {
       const { server, ...connection } = await open(t, name, { allowPrivate: true });
       const images = await serveImage(t);
       // The type is that of the data: providers refuse another one.
@@ -151,7 +192,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       t.same(server.refusals, []);
     });
 
-    t.test('a provider that has too much to do is retried after its wait', async (t) => {
+    show(t, name, ['errors'], 'a provider that has too much to do is retried after its wait', async (t) => {
       const { server, ...connection } = await open(t, name);
       server.enqueue(OVERLOADED[name]);
       const { retryable, retryAfter, message } = await readError(connection);
@@ -159,7 +200,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       t.equal(retryAfter, name === 'anthropic' ? undefined : 3);
     });
 
-    t.test('a wrong key and an unknown model are named, and the key is not', async (t) => {
+    show(t, name, ['errors'], 'a wrong key and an unknown model are named, and the key is not', async (t) => {
       const wrong = await open(t, name, { apiKey: 'wrong-key-0123456789' });
       const refused = await readError(wrong);
       t.match(refused, { retryable: false, message: /did not accept the credentials \(\d+\); check apiKey/ });
@@ -171,7 +212,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       });
     });
 
-    t.test('a stream that breaks off is a failure (AI-3)', async (t) => {
+    show(t, name, ['broken stream'], 'a stream that breaks off is a failure (AI-3)', async (t) => {
       const { server, ...connection } = await open(t, name);
       server.enqueue(
         { text: ['Hel', pause], finish: null },
@@ -185,7 +226,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       t.match(await readError(connection), { message: /cut off/ });
     });
 
-    t.test('cancelling closes the socket and leaves no rejection (AI-16)', async (t) => {
+    show(t, name, ['cancel'], 'cancelling closes the socket and leaves no rejection (AI-16)', async (t) => {
       const { server, connector } = await open(t, name);
       const rejections: unknown[] = [];
       const onRejection = (reason: unknown) => rejections.push(reason);
@@ -211,7 +252,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       t.same(rejections, []);
     });
 
-    t.test('nothing for idleTimeout is a failure (R-033)', async (t) => {
+    show(t, name, ['broken stream'], 'nothing for idleTimeout is a failure (R-033)', async (t) => {
       const { server, clock, ...connection } = await open(t, name);
       const gate = Promise.withResolvers<void>();
       t.teardown(() => gate.resolve());
@@ -224,6 +265,17 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
     });
   });
 }
+
+t.test('the table of the README is what these tests have shown', async (t) => {
+  const cell = (key: string) => (shown.has(key) && !failed.has(key) ? 'yes' : '–');
+  const rows = (Object.keys(PROVIDERS) as ProviderName[]).map((name) => [
+    `\`${PROVIDERS[name].options.provider}\``,
+    ...COLUMNS.map((column) => cell(`${name} ${column}`)),
+  ]);
+  const table = [['package', ...COLUMNS], ['---', ...COLUMNS.map(() => '---')], ...rows].map((row) => `| ${row.join(' | ')} |`);
+  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
+  t.equal(/<!-- providers -->\n([\s\S]*)\n<!-- \/providers -->/.exec(readme)?.[1], table.join('\n'));
+});
 
 t.test('settings of the protocol reach the provider by its names', async (t) => {
   const params: ModelRequest['params'] = {

@@ -3,6 +3,7 @@ import type { IdSource, ModelError, ModelEvent } from '@plugboard/kernel';
 import type { ModelEnd, Usage } from '@plugboard/kernel/contracts';
 import type { Failures } from '../failure/failures.js';
 import { type AnswerPart, type CallData, type MessageData, type PartOptions, stored } from '../request/answer-data.js';
+import { MessageGuard } from './message-guard.js';
 
 /** A part that is being read. */
 interface OpenPart {
@@ -29,6 +30,7 @@ export class AnswerReader {
   readonly #failures: Failures;
   readonly #ids: IdSource;
   readonly #now: () => number;
+  readonly #guard = new MessageGuard();
   readonly #parts: AnswerPart[] = [];
   readonly #open = new Map<string, OpenPart>();
   readonly #calls = new Set<string>();
@@ -98,6 +100,9 @@ export class AnswerReader {
       case 'tool-call':
         // A tool that the provider ran itself is part of its answer, not a call.
         if (!part.providerExecuted) events.push(this.#call(part));
+        break;
+      case 'raw':
+        if (this.#guard.isAnother(part.rawValue)) throw this.#failures.spliced();
         break;
       case 'error':
         throw part.error;

@@ -55,6 +55,14 @@ export class Failures {
     return new ModelError(`the provider ended the answer with the finish reason "${reason}"${shown}.`, { retryable: true });
   }
 
+  /** Another message follows in the same stream (AI-15). */
+  spliced(): ModelError {
+    return new ModelError(
+      'the answer is more than one message: check what stands between the provider and this server, such as a proxy (baseUrl).',
+      { retryable: true },
+    );
+  }
+
   /** The finish reason is `tool-calls`, but there is no call. */
   missingCalls(): ModelError {
     return new ModelError('the provider announced tool calls and sent none.', { retryable: true });
