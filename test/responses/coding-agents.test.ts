@@ -237,6 +237,25 @@ t.test('CL-6 the tokens of a request are estimated without asking a model', asyn
   t.match(refused, { status: 400, body: { error: { param: 'input' } } });
 });
 
+t.test('CL-7 a session takes a result once, also if the client sends it again with its next message', async (t) => {
+  app.models.enqueue({ toolCalls: [{ name: 'read', arguments: {} }] }, { text: 'Read.' });
+  const body = { conversation: 'repeats', tools: [f('read')] };
+  const { output } = responseIn(await respond(app, { ...body, input: 'Go' }));
+  const result = { type: 'function_call_output', call_id: output[0]?.call_id, output: 'x' };
+  await respond(app, { ...body, input: [result] });
+  t.equal((await respond(app, { ...body, input: [result, user('And now?')] })).status, 200);
+  t.same(
+    app.asked.messages.map(({ role }) => role),
+    ['user', 'assistant', 'tool', 'assistant', 'user'],
+  );
+  const never = { ...result, call_id: 'never' };
+  t.match(await respond(app, { ...body, input: [never, user('x')] }), {
+    status: 400,
+    body: { error: { param: 'input[0].call_id' } },
+  });
+  t.match(await respond(app, { ...body, input: [result] }), { status: 400, body: { error: { param: 'input[0].call_id' } } });
+});
+
 t.test('bad input is refused where it is, or left out by name', async (t) => {
   const errorOf = async (body: object) => (await respond(app, { input: 'x', store: false, ...body })).body;
   const tools = [f('a__b'), { type: 'namespace', name: 'a', tools: [f('b')] }];

@@ -175,7 +175,7 @@ export class Messages implements HttpRoute {
       logFields,
       errorOf: (failure) => {
         const error = form.errorOf(failure);
-        return errorBody(error.type, error, request.requestId);
+        return errorBody(error.type, error, request.requestId, failure.retryAfter);
       },
     });
     let hasContent = false;

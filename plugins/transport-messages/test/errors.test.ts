@@ -96,6 +96,10 @@ t.test('CL-24 within a stream a failure is the event `error`, and nothing follow
   t.match(events.slice(-1), [{ type: 'error', error: { type: 'api_error', message: 'It failed.' }, request_id: /^req_/ }]);
   t.match(events.at(-2), { type: 'content_block_delta' });
   t.match(await refusalOf({ stream: true }, { batches: [[started], [step(1)], [failing({})]] }), { status: 500 });
+  const busy = [[started], [step(1), text('Hel')], [failing({ code: 'rate_limited', retryAfter: 7 })]];
+  t.match((await eventsOf(await startRoutes({ batches: busy }).post({ stream: true }))).at(-1), {
+    error: { type: 'rate_limit_error', details: { error_code: 'rate_limited', retry_after: 7 } },
+  });
 });
 
 t.test('CL-24 an unknown model is 404, an agent out of scope 403', async (t) => {

@@ -28,7 +28,8 @@ export function newMessages(
 ): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
   const start = history.length === 0 ? 0 : request.findLastIndex(({ role }) => role === 'assistant') + 1;
-  const indexes = request.flatMap(({ role }, index) => (index >= start && role !== 'system' ? [index] : []));
+  const all = request.flatMap(({ role }, index) => (index >= start && role !== 'system' ? [index] : []));
+  const indexes = withoutRepeated(history, request, all);
   const fresh = indexes.map((index) => request[index] as Message);
   if (
     !(mayBeEmpty && fresh.length === 0) &&
@@ -39,6 +40,28 @@ export function newMessages(
   if (history.length === 0) assertPairedToolCalls(request);
   const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, approvals), ...fresh];
   return { system, added };
+}
+
+/**
+ * Leaves out the results before a message that the session has already (CL-7): a client that has
+ * not seen the answer sends them again, and goes on.
+ *
+ * @param indexes of the new messages of the request.
+ */
+function withoutRepeated(
+  history: readonly Message[],
+  request: readonly Message[],
+  indexes: readonly number[],
+): readonly number[] {
+  const isOther = (index: number) => request[index]?.role !== 'tool';
+  const first = indexes.findIndex(isOther);
+  if (first <= 0) return indexes;
+  const answered = new Set(history.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])));
+  for (const id of openToolCalls(history)) answered.delete(id);
+  return indexes.filter((index, at) => {
+    const message = request[index];
+    return at > first || message?.role !== 'tool' || !answered.has(message.tool_call_id);
+  });
 }
 
 /**

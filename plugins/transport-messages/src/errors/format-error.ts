@@ -24,10 +24,23 @@ function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 429].includes(status);
 }
 
-/** The error object of the protocol. */
-export function errorBody(type: ErrorType, { message, code }: Pick<HttpError, 'message' | 'code'>, requestId: string): object {
-  const details = code === undefined ? {} : { details: { error_code: code } };
-  return { type: 'error', error: { type, message, ...details }, request_id: requestId };
+/**
+ * The error object of the protocol.
+ *
+ * @param retryAfter seconds to wait, for an event of a stream, which has no headers.
+ */
+export function errorBody(
+  type: ErrorType,
+  { message, code }: Pick<HttpError, 'message' | 'code'>,
+  requestId: string,
+  retryAfter?: number,
+): object {
+  const details = {
+    ...(code !== undefined && { error_code: code }),
+    ...(retryAfter !== undefined && { retry_after: retryAfter }),
+  };
+  const hasDetails = Object.keys(details).length > 0;
+  return { type: 'error', error: { type, message, ...(hasDetails && { details }) }, request_id: requestId };
 }
 
 /** The type of an error of transport-http. */
