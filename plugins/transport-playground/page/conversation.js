@@ -115,6 +115,11 @@ export class Conversation {
     return !this.isStateless && this.agentOfTurns !== '' && this.agent !== this.agentOfTurns;
   }
 
+  /** Whether calls that wait have buttons: chat completions have no form for a decision. */
+  get canDecide() {
+    return this.#app.server.isLive;
+  }
+
   /**
    * Reads a stored session, and follows the turn that runs in it. @param {string} id @throws
    * {ApiError}

@@ -48,7 +48,6 @@ const USED = [
   '/v1/chat/completions',
   '/v1/responses',
   '/v1/conversations',
-  '/v1/approvals',
   '/v1/agents/:name',
   '/v1/ephemeral_tokens',
   '/health',

@@ -61,7 +61,7 @@ function renderTurn(turn, chat, view, isLast) {
 /** @param {TurnItem} item @param {Turn} turn @param {Conversation} chat @param {boolean} isLast */
 function itemView(item, turn, chat, isLast) {
   if (item.kind === 'tool')
-    return toolCard(item, item.status === 'waiting' && isLast ? approvalButtons(item, turn, chat) : nothing);
+    return toolCard(item, item.status === 'waiting' && isLast && chat.canDecide ? approvalButtons(item, turn, chat) : nothing);
   if (item.text === '') return nothing;
   if (item.kind === 'text') return html`<markdown-text .text=${item.text}></markdown-text>`;
   return reasoning(item, turn);
