@@ -341,11 +341,23 @@ export class Conversation {
   #take(turn, event) {
     applyEvent(turn, event);
     for (const one of this.turns) if (one !== turn) applyToEarlier(one, event);
-    if (event.type === 'response.created') this.remember();
+    if (event.type === 'response.created') {
+      this.remember();
+      this.#warnOfOther(event.response.agent);
+    }
     const tool = event.item?.type === 'mcp_call' ? event.item : undefined;
     if (tool && event.type === 'response.output_item.added') this.#app.announce(`Running ${tool.name}.`);
     if (endsTurn(event)) this.#app.announce(spokenTurn(turn));
     this.#app.onChange();
+  }
+
+  /**
+   * The default agent answers if the chosen one is no longer there.
+   * @param {string | undefined} agent who answers
+   */
+  #warnOfOther(agent) {
+    if (agent === undefined || agent === this.agentOfTurns) return;
+    this.notice = `There is no agent ${this.agentOfTurns} any more: ${agent}, the default agent, answers.`;
   }
 
   /** @param {string} input its first message */

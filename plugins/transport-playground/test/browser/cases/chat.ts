@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';
@@ -62,6 +64,22 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
     await failed.locator('summary').click();
     t.match(await failed.locator('.tool-body').innerText(), /There is no such topic/);
     t.same(page.problems, []);
+  });
+
+  t.test('an answer of the default agent, because the chosen one is gone, says so', async (t) => {
+    const app = await startPlayground(t, { yaml: 'defaultAgent: assistant\n' });
+    const page = await Playground.open(t, browser, app);
+    await page.agent.selectOption('bare');
+    const file = join(app.started.folder, 'plugboard.yaml');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('  bare: { model: fast }\n', ''));
+    t.equal((await app.started.server.reload()).refused, undefined);
+    app.models.enqueue({ text: 'Hello.' });
+    await page.say('Hello');
+    await page.ended(0);
+    await page.page
+      .getByRole('alert')
+      .getByText('There is no agent bare any more: assistant, the default agent, answers.')
+      .waitFor();
   });
 
   t.test('Markdown is shown formatted, and code and answers can be copied', async (t) => {
