@@ -249,6 +249,12 @@ export class Playground extends EventTarget {
     this.#changed();
   }
 
+  /** @param {string} id of a conversation that only this tab has */
+  async openTabChat(id) {
+    setAddress([id]);
+    await this.#openAddress();
+  }
+
   async moreSessions() {
     await this.#try(() => this.sessions.more());
   }

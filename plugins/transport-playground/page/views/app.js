@@ -234,6 +234,14 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     this.focusMessage();
   }
 
+  /** @param {string} id of a conversation that only this tab has */
+  async openTabChat(id) {
+    this.isAtEnd = true;
+    this.toggleSidebar(false);
+    await this.app.openTabChat(id);
+    this.focusMessage();
+  }
+
   /** @param {boolean} isOpen */
   toggleSidebar(isOpen) {
     if (this.isSidebarOpen === isOpen) return;

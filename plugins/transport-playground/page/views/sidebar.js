@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit/html.js';
 import { newestOfGroups } from '../branches.js';
-import { sessionTitle } from '../sessions.js';
+import { sessionTitle, titleOf } from '../sessions.js';
 import { ago, icon, iconButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
@@ -17,7 +17,7 @@ export function sidebar(view) {
       </div>
       <button class="new-chat" @click=${() => view.newChat()}>${icon('plus')} New chat</button>
       ${finder(view)}
-      <nav class="sessions" aria-label="Sessions">${sessionList(view)}</nav>
+      <nav class="sessions" aria-label="Sessions">${tabChats(view)} ${sessionList(view)}</nav>
       ${serverBox(view)}
       <div id="session-menu" class="popover menu" popover role="menu" aria-label="Session" @keydown=${onMenuKey}>
         <button role="menuitem" @click=${() => view.openDialog('rename')}>${icon('edit')} Rename</button>
@@ -89,6 +89,23 @@ async function save(view, format) {
     view.app.notice = `The session was not exported. ${/** @type {Error} */ (error).message}`;
     view.requestUpdate();
   }
+}
+
+/** Conversations that the server does not list: they live in this tab. @param {View} view */
+function tabChats(view) {
+  const { chats, memory } = view.app;
+  if (memory.unlisted.length === 0) return nothing;
+  const rowOf = (/** @type {{ id: string, agent: string, title: string }} */ { id, agent, title }) => {
+    const isOpen = chats.some((chat) => chat.id === id);
+    return html`
+      <li class="session tab-chat" data-open=${isOpen}>
+        <button class="session-open" aria-current=${isOpen} title=${title} @click=${() => view.openTabChat(id)}>
+          <span class="session-title">${title}</span><span class="session-note">${agent}</span>
+        </button>
+      </li>`;
+  };
+  const rows = memory.unlisted.map(({ id, agent, turns }) => rowOf({ id, agent, title: titleOf(turns[0]?.input ?? '') }));
+  return html`<h2>In this tab only</h2><ul>${rows}</ul>`;
 }
 
 /** @param {View} view */

@@ -68,7 +68,7 @@ export async function branches(t: Test, browser: Browser): Promise<void> {
     await page.button('Compare two agents').click();
     const first = page.page.getByLabel('First conversation', { exact: true });
     const second = page.page.getByLabel('Second conversation', { exact: true });
-    t.equal(await page.page.getByLabel('Second agent').inputValue(), 'bare');
+    t.equal(await page.page.getByLabel('Second agent', { exact: true }).inputValue(), 'bare');
     await page.say('Who are you?');
     await first.locator('.turn-foot').waitFor();
     t.match(await first.innerText(), /Who are you\?\s+I am the assistant/);

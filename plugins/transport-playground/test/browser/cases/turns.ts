@@ -128,4 +128,42 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     t.ok((await size()) > 500_000);
     t.same(page.problems, []);
   });
+
+  t.test('a conversation without a session stays in its tab when its reader leaves, and across a reload', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.button(/^Session play-/).click();
+    await page.page.getByRole('radio', { name: 'Stateless' }).check();
+    await page.page.keyboard.press('Escape');
+    app.models.enqueue({ text: 'Hi.' });
+    await page.ask('Remember me');
+    await page.button('New chat').click();
+    t.equal(await page.turns.count(), 0);
+    await page.page.reload();
+    await page.settled();
+    await page.page.locator('.tab-chat', { hasText: 'Remember me' }).getByRole('button').click();
+    await page.turns.first().waitFor();
+    t.match(await page.turns.first().innerText(), /Remember me\s+Hi\./);
+    app.models.enqueue({ text: 'Yes.' });
+    await page.ask('Do you?');
+    t.match(JSON.stringify(app.asked.messages), /Remember me.*Hi\..*Do you\?/);
+    t.same(page.problems, []);
+  });
+
+  t.test('20,000 tokens at once do not freeze the page', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.page.evaluate(`(() => {
+      let last = performance.now();
+      window.longest = 0;
+      const tick = (now) => { window.longest = Math.max(window.longest, now - last); last = now; requestAnimationFrame(tick); };
+      requestAnimationFrame(tick);
+    })()`);
+    app.models.enqueue({ text: Array.from({ length: 20_000 }, (_, at) => (at % 12 === 0 ? 'end.\n\n' : 'word ')) });
+    const turn = await page.ask('Much');
+    t.ok((await turn.innerText()).length > 100_000);
+    const longest = await page.page.evaluate<number>('window.longest');
+    t.ok(longest < 2000, `the longest frame took ${Math.round(longest)} ms`);
+    t.same(page.problems, []);
+  });
 }

@@ -109,7 +109,7 @@ export class Playground {
 
   /** The titles of the listed sessions. */
   sessionTitles(): Promise<string[]> {
-    return this.page.locator('.session-title').allInnerTexts();
+    return this.page.locator('.session:not(.tab-chat) .session-title').allInnerTexts();
   }
 
   /** Opens the menu of a session and clicks an action. */
