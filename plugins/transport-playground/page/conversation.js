@@ -365,8 +365,9 @@ export class Conversation {
     if (this.session || !this.#app.server.canKeepSessions) return;
     await this.try(async () => {
       try {
-        const { agent, key: id, metadata } = this;
-        this.session = await this.#sessions.create({ agent, id, metadata }, titleOf(input));
+        // Its own title comes with the end of the first turn, which may fail.
+        const metadata = { title: titleOf(input), ...this.metadata };
+        this.session = await this.#sessions.create({ agent: this.agent, id: this.key, metadata });
       } catch (error) {
         const { code, status } = /** @type {ApiError} */ (error);
         if (code !== 'conversation_exists' && status !== 403) throw error; // else the session continues under its key

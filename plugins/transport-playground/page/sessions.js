@@ -126,11 +126,11 @@ export class Sessions {
   }
 
   /**
-   * @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @param {string}
-   *   title the one that the first message will give it @returns {Promise<Session>}
+   * @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @returns
+   * {Promise<Session>}
    */
-  async create(fields, title) {
-    const session = { ...(await this.#api.post('v1/conversations', fields)), title };
+  async create(fields) {
+    const session = await this.#api.post('v1/conversations', fields);
     this.list = [session, ...this.list];
     return session;
   }

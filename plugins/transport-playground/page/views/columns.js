@@ -24,7 +24,7 @@ function column(chat, at, view) {
     <section aria-label=${`${name} conversation`}>
       <header class="column-head">
         ${agentSelect(chat, view, `${name} agent`)}
-        ${iconButton('info', `About the ${name.toLowerCase()} agent`, () => view.openCard(chat))}
+        ${iconButton('info', 'About this agent', () => view.openCard(chat))}
         <span class="spread"></span>
         ${chat.isRunning ? stop : nothing}
         ${iconButton('close', `Close the ${name.toLowerCase()} conversation`, () => view.app.closeColumn(chat))}
