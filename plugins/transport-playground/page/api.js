@@ -67,6 +67,8 @@ export class Api {
     const headers = {};
     if (this.token !== '') headers.authorization = `Bearer ${this.token}`;
     if (body !== undefined) headers['content-type'] = 'application/json';
+    if (/[^\x21-\x7e]/.test(this.token))
+      throw new ApiError(401, 'The token has characters that no token has.', 'invalid_api_key');
     const started = performance.now();
     const done = (/** @type {number} */ status) => {
       const ms = Math.round(performance.now() - started);
@@ -118,12 +120,13 @@ async function errorOf(reply) {
  * @property {string} note the sequence number of a frame, or the status of a request
  * @property {number} at milliseconds since the page was opened
  * @property {object} data
+ * @property {{ responseId: string } | undefined} run the turn that a frame belongs to
  */
 
 /**
  * Adds an entry to the event log.
- * @typedef {(direction: LogEntry['direction'], label: string, note: string | number, data: object)
- *   => void} Note
+ * @typedef {(direction: LogEntry['direction'], label: string, note: string | number, data: object,
+ *   run?: LogEntry['run']) => void} Note
  */
 
 /** Requests and events that are kept; the oldest go first. */
@@ -141,8 +144,8 @@ export class EventLog {
   }
 
   /** @type {Note} */
-  note = (direction, label, note, data) => {
-    this.entries.push({ direction, label, note: String(note), at: performance.now(), data });
+  note = (direction, label, note, data, run) => {
+    this.entries.push({ direction, label, note: String(note), at: performance.now(), data, run });
     if (this.entries.length > LIMIT) this.entries.splice(0, LIMIT / 10);
     this.#onChange();
   };

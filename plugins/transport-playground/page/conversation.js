@@ -17,6 +17,7 @@ import {
   spokenTurn,
 } from './turn.js';
 import { applyEvent } from './turn-events.js';
+import { addFacts } from './turn-facts.js';
 import { TurnRunner } from './turn-runner.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
@@ -68,6 +69,8 @@ export class Conversation {
   /** Whether the connection of the running turn was lost, and is being opened again. */
   isReconnecting = false;
   draft = '';
+  /** Images of the next message, as data URLs. @type {readonly string[]} */
+  images = [];
   /** What went wrong outside a turn. */
   notice = '';
   /** Metadata of the session that its first message creates. @type {Record<string, string>} */
@@ -135,6 +138,7 @@ export class Conversation {
       this.isOpening = false;
       this.#app.onChange();
     }
+    void this.readFacts();
     await this.try(() => this.readBranches());
     void this.#follow();
   }
@@ -217,16 +221,23 @@ export class Conversation {
       this.turns = [...withRemembered(turnsOf(items), this.#held), ...this.turns];
       this.#held = [];
     });
+    void this.readFacts();
+  }
+
+  /** Reads what the server keeps of the turns that are shown. */
+  async readFacts() {
+    const { session } = this;
+    if (session && this.#app.server.canListTurns) await this.try(() => addFacts(this.#app.api, session.id, this.turns));
   }
 
   /** Resolves when the session of the last message that was sent exists, or cannot. */
   begun = Promise.resolve();
 
-  /** @param {string} input */
-  async send(input) {
-    if (this.isRunning || this.agent === '' || input.trim() === '') return;
+  /** @param {string} input @param {readonly string[]} [images] */
+  async send(input, images = []) {
+    if (this.isRunning || this.agent === '' || (input.trim() === '' && images.length === 0)) return;
     const after = this.#lastNumber;
-    const turn = newTurn(input, { after });
+    const turn = newTurn(input, { after, images: [...images] });
     if (this.id === '') {
       this.#app.memory.forget(''); // it gets an id now
       beginTrial(this);
@@ -250,7 +261,7 @@ export class Conversation {
     if (this.isRunning) return;
     if (turn.decisions.length > 0) return this.#continue(turn);
     this.turns = this.turns.filter((one) => one !== turn);
-    await this.send(input);
+    await this.send(input, turn.images);
   }
 
   /**
@@ -298,6 +309,19 @@ export class Conversation {
   setDraft(draft) {
     this.draft = draft;
     this.remember();
+    this.#app.onChange();
+  }
+
+  /** @param {readonly string[]} images */
+  setImages(images) {
+    this.images = images;
+    this.notice = '';
+    this.#app.onChange();
+  }
+
+  /** @param {string} notice */
+  setNotice(notice) {
+    this.notice = notice;
     this.#app.onChange();
   }
 

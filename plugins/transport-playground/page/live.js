@@ -183,7 +183,7 @@ export class Live {
   #receive(event) {
     this.#heardAt = performance.now();
     if (event.type === 'svc:pong') return;
-    this.#note('in', event.type, event.sequence_number ?? '', event);
+    this.#note('in', event.type, event.sequence_number ?? '', event, this.#run);
     const run = this.#run;
     if (!run) return;
     if (event.type === 'error') return this.#refuse(run, event.error);
@@ -218,7 +218,7 @@ export class Live {
   /** @param {{ type: string, [field: string]: unknown }} message */
   #send(message) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    this.#note('out', message.type, '', message);
+    this.#note('out', message.type, '', message, this.#run);
     this.#socket.send(JSON.stringify(message));
   }
 

@@ -5,6 +5,7 @@ import { Server } from './server.js';
 import { addressedSessions, Sessions, sessionTitle, setAddress } from './sessions.js';
 import { TabMemory } from './tab-memory.js';
 import { changeTrial, trialOf } from './trial.js';
+import { isAsked } from './turn.js';
 import { messagesOf } from './turn-messages.js';
 
 /** @typedef {import('./api.js').ApiError} ApiError */
@@ -170,18 +171,21 @@ export class Playground extends EventTarget {
     this.#changed();
   }
 
-  /** Sends a message to the conversations that are shown. @param {string} input */
-  async send(input) {
+  /**
+   * Sends a message to the conversations that are shown. @param {string} input @param {readonly
+   * string[]} [images]
+   */
+  async send(input, images) {
     if (this.isRunning) return;
     // a session belongs to its agent
     const chats = this.chats.map((chat) => (chat.changesAgent ? this.#successor(chat) : chat));
     if (chats.some((chat) => !this.chats.includes(chat))) this.#show(chats);
     const [first, ...others] = chats;
-    const sent = first?.send(input);
+    const sent = first?.send(input, images);
     for (const other of others) {
       await first?.begun; // the session of the other one names that of the first
       if (first?.session) other.metadata = { [COMPARED]: first.session.id };
-      void other.send(input);
+      void other.send(input, images);
     }
     await sent;
   }
@@ -200,7 +204,7 @@ export class Playground extends EventTarget {
       await branch.open((await this.#branch(chat, turn, session)).id);
       changeTrial(branch, trialOf(chat));
       this.#replace(chat, branch);
-      await branch.send(input);
+      await branch.send(input, turn.images);
       await branch.readBranches();
     });
   }
@@ -210,7 +214,7 @@ export class Playground extends EventTarget {
    * @param {Conversation} chat @param {Turn} turn @param {Session} session
    */
   async #branch({ turns }, turn, session) {
-    const later = turns.slice(turns.indexOf(turn)).filter(({ isKept, input }) => isKept && input !== '');
+    const later = turns.slice(turns.indexOf(turn)).filter((one) => one.isKept && isAsked(one));
     const message = await this.sessions.messageFromEnd(session.id, later.length);
     const copy = await this.sessions.fork(session, message); // without the turn that the message begins
     if (!(ROOT in session.metadata)) await this.sessions.note(session.id, { [ROOT]: session.id });
@@ -309,7 +313,7 @@ export class Playground extends EventTarget {
     const last = turns.at(-1);
     const isNew = draft.trim() !== '' || !last;
     const input = isNew ? draft.trim() || 'Hello' : last.input;
-    const earlier = isNew ? turns : turns.slice(0, -1);
+    const earlier = (isNew ? turns : turns.slice(0, -1)).map((turn) => ({ ...turn, images: [] })); // they would be too long
     const message = { role: 'user', content: input };
     return { agent, key, messages: isStateless ? [...messagesOf(earlier), message] : [message] };
   }

@@ -108,6 +108,11 @@ export class Server {
     return this.#has('/v1/agents/:name');
   }
 
+  /** Whether the server keeps what happened in a turn. */
+  get canListTurns() {
+    return this.#has('/v1/conversations/:id/turns');
+  }
+
   /**
    * A token for one connection. It is ephemeral if the server issues those: proxies may log the
    * handshake, which contains it.

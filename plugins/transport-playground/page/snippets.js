@@ -5,7 +5,7 @@
  * @typedef {object} SnippetRequest
  * @property {string} base of the API, with a slash at its end
  * @property {string} agent
- * @property {readonly { role: string, content: string }[]} messages
+ * @property {readonly { role: string, content: unknown }[]} messages
  * @property {string} key of the session; empty for a request without one
  * @property {boolean} token whether the server requires one. It is written as `$PLUGBOARD_TOKEN`.
  * @property {Surface} surface

@@ -20,6 +20,7 @@ export function turnsOf(items) {
           isKept: true,
           number: numberOf(item.id),
           lastNumber: numberOf(item.id),
+          images: imagesOf(item.content),
         }),
       );
       continue;
@@ -34,6 +35,11 @@ export function turnsOf(items) {
   }
   applyDecisions(turns, items);
   return turns;
+}
+
+/** The URLs of the images of a message. @param {unknown} parts */
+function imagesOf(parts) {
+  return Array.isArray(parts) ? parts.flatMap(({ type, image_url }) => (type === 'input_image' ? [String(image_url)] : [])) : [];
 }
 
 /**

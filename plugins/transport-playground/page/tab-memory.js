@@ -93,5 +93,7 @@ export class TabMemory {
 /** The events of a turn that runs can be read again. @param {Turn} turn @returns {Turn} */
 function shortened(turn) {
   if (isRunning(turn) && turn.responseId !== '') return { ...turn, items: [], sequence: -1 };
-  return JSON.stringify(turn).length <= MAX_TURN ? turn : { ...turn, items: [], input: turn.input.slice(0, MAX_TURN) };
+  return JSON.stringify(turn).length <= MAX_TURN
+    ? turn
+    : { ...turn, items: [], images: [], input: turn.input.slice(0, MAX_TURN) };
 }

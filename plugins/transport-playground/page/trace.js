@@ -19,8 +19,12 @@
  * @property {Map<string, { start: number, end: number }>} items when the events of each item
  *   arrived
  * @property {Bar | undefined} model the model call that goes on
+ * @property {Set<string>} responses of the turn: it has another after each decision
  * @property {number} free since when no tool runs: the next model call began then
  */
+
+/** A turn that waits for less did not queue, in milliseconds. */
+const MIN_QUEUE = 10;
 
 /** @type {WeakMap<Turn, Trace>} */
 const traces = new WeakMap();
@@ -35,7 +39,15 @@ export function record(turn, event) {
   let trace = traces.get(turn);
   if (!trace) {
     if (turn.responseId !== '' || event.type !== 'response.created') return;
-    trace = { startedAt: turn.startedAt, bars: [], waiting: new Map(), items: new Map(), model: undefined, free: 0 };
+    trace = {
+      startedAt: turn.startedAt,
+      bars: [],
+      waiting: new Map(),
+      items: new Map(),
+      model: undefined,
+      responses: new Set(),
+      free: 0,
+    };
     traces.set(turn, trace);
   }
   const at = now - trace.startedAt;
@@ -47,7 +59,8 @@ export function record(turn, event) {
 
 /** @type {Record<string, (trace: Trace, at: number, event: ProtocolEvent) => void>} */
 const RECORD = {
-  'response.created': (trace, at) => {
+  'response.created': (trace, at, { response }) => {
+    trace.responses.add(response.id);
     for (const [id, bar] of trace.waiting) if (bar.kind === 'approval') close(trace, id, at, '');
     if (trace.bars.length > 0) trace.free = at; // the turn goes on after decisions
   },
@@ -60,7 +73,7 @@ const RECORD = {
   'response.output_item.added': (trace, at, { item }) => {
     const { type, id, server_label: server, name = '', approval_request_id } = item;
     if (!approval_request_id) modelSpeaks(trace, at);
-    const full = server && server !== name ? `${server}/${name}` : name;
+    const full = nameOf(server, name);
     if (type === 'mcp_call') open(trace, id, { kind: 'tool', name: full, start: at });
     if (type === 'mcp_approval_request') open(trace, id, { kind: 'approval', name: full, start: at });
   },
@@ -128,15 +141,32 @@ export function timeOf(turn, id) {
 
 /** The parts of a turn, as far as they are known. @param {Turn} turn @returns {readonly Bar[]} */
 export function barsOf(turn) {
-  const { facts } = turn;
-  const bars = facts ? storedBars(facts) : (traces.get(turn)?.bars ?? []);
-  return bars.toSorted((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity));
+  const bars = turn.facts.length > 0 ? storedBars(turn) : (traces.get(turn)?.bars ?? []);
+  return bars.toSorted((a, b) => orderOf(a.start) - orderOf(b.start) || orderOf(a.end) - orderOf(b.end));
+}
+
+/** @param {number | undefined} ms */
+function orderOf(ms) {
+  return ms ?? Number.MAX_SAFE_INTEGER;
+}
+
+/** Whether the page saw the turn run, from its first event. @param {Turn} turn */
+export function wasSeen(turn) {
+  return traces.has(turn);
+}
+
+/**
+ * The ids of the responses that a turn consists of, as far as the page saw them. @param {Turn} turn
+ */
+export function responsesOf(turn) {
+  return traces.get(turn)?.responses ?? new Set([turn.responseId]);
 }
 
 /**
  * @typedef {object} TurnFacts what the server keeps of a turn, as `/v1/conversations/{id}/turns`
  *   shows it. Times are milliseconds since the request arrived.
  * @property {number} turn
+ * @property {number | null} [created_at] seconds since 1970
  * @property {number | null} [queued_ms]
  * @property {number | null} [duration_ms]
  * @property {Usage | null} [usage]
@@ -148,38 +178,65 @@ export function barsOf(turn) {
  * @property {{ approval_request_id: string, approve: boolean, by: string }[]} [decisions]
  */
 
-/** @param {TurnFacts} facts @returns {Bar[]} */
-function storedBars({ queued_ms, steps = [], calls = [], decisions = [] }) {
-  const bar = { name: '', first: undefined, usage: undefined, state: '' };
-  const decided = decisions.map(({ approve, by }) => {
-    const state = `${approve ? 'approved' : 'denied'}${by === 'person' ? '' : ` (${by})`}`;
-    return { ...bar, kind: /** @type {const} */ ('approval'), start: undefined, end: undefined, state };
+/**
+ * The bars of the turns of the server that make up one turn of the page, one behind the other, with
+ * the decisions between them.
+ * @param {Turn} turn @returns {Bar[]}
+ */
+function storedBars({ facts: all, items }) {
+  const began = all[0]?.created_at ?? 0;
+  const isWaiting = items.some((item) => item.kind === 'tool' && item.status === 'waiting');
+  let free = 0;
+  return all.flatMap((facts, index) => {
+    const start = Math.max(free, ((facts.created_at ?? began) - began) * 1000);
+    free = start + (facts.duration_ms ?? 0);
+    const next = all[index + 1];
+    const end = next && Math.max(free, ((next.created_at ?? began) - began) * 1000);
+    const state = next ? decisionsOf(next) : isWaiting ? 'waiting' : '';
+    const asked = (facts.calls ?? []).filter(({ status }) => status === 'waiting');
+    const approvals = asked.map(({ server_label: server, name }) =>
+      bar('approval', nameOf(server, name), { start: free, end, state }),
+    );
+    return [...barsOfOne(facts, start), ...approvals];
   });
-  return [
-    ...(queued_ms ? [{ ...bar, kind: /** @type {const} */ ('queue'), start: 0, end: queued_ms }] : []),
-    ...steps.map(({ connection, start_ms, first_token_ms, duration_ms, usage }) => ({
-      ...bar,
-      kind: /** @type {const} */ ('model'),
-      name: connection,
-      start: start_ms,
-      first: first_token_ms ?? undefined,
-      end: start_ms + duration_ms,
+}
+
+/** @param {TurnFacts} facts @param {number} began @returns {Bar[]} */
+function barsOfOne({ queued_ms, steps = [], calls = [] }, began) {
+  const at = (/** @type {number} */ ms) => began + ms;
+  const queue = queued_ms && queued_ms >= MIN_QUEUE ? [bar('queue', '', { start: began, end: at(queued_ms) })] : [];
+  const models = steps.map(({ connection, start_ms: start, first_token_ms: first, duration_ms: ms, usage }) =>
+    bar('model', connection, {
+      start: at(start),
+      first: first === null ? undefined : at(first),
+      end: at(start + ms),
       usage: usage ?? undefined,
-    })),
-    ...calls.map(({ server_label = '', name, start_ms, duration_ms, status }) => {
-      const isWaiting = status === 'waiting';
-      return {
-        ...bar,
-        kind: isWaiting ? /** @type {const} */ ('approval') : /** @type {const} */ ('tool'),
-        name: server_label !== '' && server_label !== name ? `${server_label}/${name}` : name,
-        start: isWaiting ? undefined : start_ms,
-        end: isWaiting ? undefined : start_ms + duration_ms,
-        state: STATES[status] ?? '',
-      };
     }),
-    ...decided,
-  ];
+  );
+  const tools = calls
+    .filter(({ status }) => status !== 'waiting')
+    .map(({ server_label: server, name, start_ms: start, duration_ms: ms, status }) => {
+      const times = start === null ? {} : { start: at(start), end: at(start + (ms ?? 0)) };
+      return bar('tool', nameOf(server, name), { ...times, state: STATES[status] ?? '' });
+    });
+  return [...queue, ...models, ...tools];
+}
+
+/** @param {Bar['kind']} kind @param {string} name @param {Partial<Bar>} fields @returns {Bar} */
+function bar(kind, name, fields) {
+  return { kind, name, start: undefined, first: undefined, end: undefined, usage: undefined, state: '', ...fields };
+}
+
+/** What was decided, and by whom if not by a person. @param {TurnFacts} facts */
+function decisionsOf({ decisions = [] }) {
+  const words = decisions.map(({ approve, by }) => `${approve ? 'approved' : 'denied'}${by === 'person' ? '' : ` (${by})`}`);
+  return [...new Set(words)].join(', ');
+}
+
+/** @param {string | undefined} server @param {string} name */
+function nameOf(server, name) {
+  return server && server !== name ? `${server}/${name}` : name;
 }
 
 /** @type {Record<string, string>} */
-const STATES = { failed: 'failed', incomplete: 'stopped', waiting: 'waiting', client: 'left to the client' };
+const STATES = { failed: 'failed', incomplete: 'stopped', client: 'left to the client' };

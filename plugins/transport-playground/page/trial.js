@@ -73,7 +73,7 @@ export function responsesFields(trial) {
 
 /**
  * A request for a chat completion, with what is tried. @param {Trial} trial @param {{ role: string,
- * content: string }[]} messages
+ * content: unknown }[]} messages
  */
 export function chatFields(trial, messages) {
   const { instructions, effort } = trial;

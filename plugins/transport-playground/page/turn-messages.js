@@ -4,20 +4,29 @@ import { answerOf } from './turn.js';
 
 /** The conversation as messages of chat completions. @param {readonly Turn[]} turns */
 export function messagesOf(turns) {
-  return turns.flatMap((turn) => {
-    const said = [
-      { role: 'user', content: turn.input },
-      { role: 'assistant', content: answerOf(turn) },
-    ];
-    return said.filter(({ content }) => content !== '');
+  return saidIn(turns).map(({ role, text, images }) => {
+    if (images.length === 0) return { role, content: text };
+    const parts = images.map((url) => ({ type: 'image_url', image_url: { url } }));
+    return { role, content: text === '' ? parts : [{ type: 'text', text }, ...parts] };
   });
 }
 
 /** The conversation as input items of the Responses protocol. @param {readonly Turn[]} turns */
 export function inputItemsOf(turns) {
-  return messagesOf(turns).map(({ role, content }) => ({
-    type: 'message',
-    role,
-    content: [{ type: role === 'user' ? 'input_text' : 'output_text', text: content }],
-  }));
+  return saidIn(turns).map(({ role, text, images }) => {
+    const texts = text === '' ? [] : [{ type: role === 'user' ? 'input_text' : 'output_text', text }];
+    const parts = images.map((url) => ({ type: 'input_image', image_url: url }));
+    return { type: 'message', role, content: [...texts, ...parts] };
+  });
+}
+
+/** @param {readonly Turn[]} turns */
+function saidIn(turns) {
+  return turns.flatMap((turn) => {
+    const said = [
+      { role: 'user', text: turn.input, images: turn.images },
+      { role: 'assistant', text: answerOf(turn), images: [] },
+    ];
+    return said.filter(({ text, images }) => text !== '' || images.length > 0);
+  });
 }

@@ -76,7 +76,8 @@ export class TurnRunner {
  * undefined} turn
  */
 function nextInput(turn) {
-  return turn?.decisions.length ? turn.decisions : turn?.input;
+  if (turn?.decisions.length) return turn.decisions;
+  return turn?.images.length ? inputItemsOf([{ ...turn, items: [] }]) : turn?.input;
 }
 
 /**

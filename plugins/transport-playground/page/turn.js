@@ -31,6 +31,7 @@
  *
  * @typedef {object} Turn one message of the user, and everything it caused
  * @property {string} input
+ * @property {string[]} images of the message, as URLs
  * @property {TurnItem[]} items
  * @property {'sending' | 'queued' | 'running' | 'completed' | 'incomplete' | 'failed'} status
  * @property {number} queuePosition
@@ -42,7 +43,7 @@
  * @property {number} startedAt
  * @property {number | undefined} ms duration, if this page saw the turn run
  * @property {Decision[]} decisions about its calls, which the next request sends
- * @property {import('./trace.js').TurnFacts | undefined} facts what the server keeps of it
+ * @property {readonly import('./trace.js').TurnFacts[]} facts what the server keeps of it
  * @property {number} number of the turn in its session, from 1; 0 while it is unknown
  * @property {number} lastNumber that of its last part: a decision begins another one in the session
  * @property {number} after the number of the last stored turn before it
@@ -68,6 +69,7 @@ const ENDS = ['response.completed', 'response.failed', 'response.incomplete'];
 export function newTurn(input, fields) {
   return {
     input,
+    images: [],
     items: [],
     status: 'sending',
     queuePosition: 0,
@@ -79,7 +81,7 @@ export function newTurn(input, fields) {
     startedAt: performance.now(),
     ms: undefined,
     decisions: [],
-    facts: undefined,
+    facts: [],
     number: 0,
     lastNumber: 0,
     after: 0,
@@ -103,6 +105,11 @@ export function isRunning({ status }) {
 /** Whether a turn has ended and the server does not have it. @param {Turn} turn */
 export function isDropped(turn) {
   return !isRunning(turn) && !turn.isKept;
+}
+
+/** Whether a message of the user began the turn. @param {Turn} turn */
+export function isAsked({ input, images }) {
+  return input !== '' || images.length > 0;
 }
 
 /** The answer's text. @param {Turn} turn */
@@ -142,7 +149,7 @@ export function endTurn(turn, { status, usage, error, incomplete_details }) {
 }
 
 /** @param {Usage | undefined} one @param {Usage | undefined} other */
-function sumOf(one, other) {
+export function sumOf(one, other) {
   if (!one || !other) return one ?? other;
   return {
     input_tokens: one.input_tokens + other.input_tokens,
@@ -182,6 +189,7 @@ export function rereadTurn(turn) {
 export function continueTurn(turn) {
   turn.version++;
   turn.status = 'sending';
+  turn.facts = []; // more will follow
   turn.sequence = -1;
   turn.error = undefined;
   turn.isCut = false;

@@ -48,6 +48,7 @@ const USED = [
   '/v1/chat/completions',
   '/v1/responses',
   '/v1/conversations',
+  '/v1/conversations/:id/turns',
   '/v1/agents/:name',
   '/v1/ephemeral_tokens',
   '/health',

@@ -1,14 +1,16 @@
 import { html, nothing, render } from 'lit/html.js';
 import { Playground } from '../playground.js';
+import { listenForFiles } from './attachments.js';
 import { agentSelect, columns } from './columns.js';
 import { composer } from './conversation.js';
-import { inspector } from './inspector.js';
+import { followNewest, inspector } from './inspector.js';
 import { copyFrom, icon, iconButton } from './parts.js';
+import { listenForShortcuts, shortcutList, showShortcuts } from './shortcuts.js';
 import { dialogs, sidebar } from './sidebar.js';
 import { trialNote } from './trial-fields.js';
 
-/** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../sessions.js').Session} Session */
+/** @typedef {import('../turn.js').Turn} Turn */
 
 /** Below this width the sidebar is a drawer. style.css has the same number. */
 const NARROW = matchMedia('(max-width: 56.25em)');
@@ -34,6 +36,8 @@ export class PlaygroundApp extends HTMLElement {
    */
   code = { language: 'curl', surface: 'chat', stream: false };
   showsDeltas = false;
+  /** The turn whose events are shown; undefined for all. @type {Turn | undefined} */
+  eventsOf;
   isSidebarOpen = false;
   isDrawer = NARROW.matches;
   isAtEnd = true;
@@ -58,6 +62,9 @@ export class PlaygroundApp extends HTMLElement {
     });
     this.addEventListener('resize', () => this.requestUpdate()); // of a text: its end may have moved
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
+    this.addEventListener('show-events', (event) => this.showEventsOf(/** @type {CustomEvent} */ (event).detail));
+    listenForFiles(this);
+    listenForShortcuts(this);
     this.ariaBusy = 'true';
     void app.start().then(async () => {
       await this.updateComplete;
@@ -119,7 +126,7 @@ export class PlaygroundApp extends HTMLElement {
           </div>
         </div>
       </main>
-      ${inspector(this)} ${dialogs(this)}
+      ${inspector(this)} ${dialogs(this)} ${shortcutList()}
       <div class="off-screen" aria-live="polite">${this.#announced}</div>`;
   }
 
@@ -132,6 +139,7 @@ export class PlaygroundApp extends HTMLElement {
     else this.#onScroll(); // a card that closes may leave nothing to scroll
     this.#announce();
     this.#fitMessage();
+    followNewest(this);
   }
 
   #header() {
@@ -146,6 +154,7 @@ export class PlaygroundApp extends HTMLElement {
 ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
         ${chats.length === 1 && chat.agent !== '' ? iconButton('info', 'About this agent', () => this.openCard(chat)) : nothing}
         <span class="spread"></span>
+        ${iconButton('keyboard', 'Keyboard shortcuts', () => showShortcuts(this), 'only-keys')}
         ${chats.length === 1 && server.isOpen ? compare : nothing} ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
       </header>`;
   }
@@ -158,6 +167,19 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
         @click=${() => this.showPanel(isOn ? '' : panel)}>
         ${icon(panel === 'code' ? 'code' : 'pulse')}<span>${label}</span>
       </button>`;
+  }
+
+  /**
+   * Adds earlier turns above what the reader sees, which stays where it is. @param
+   * {import('../conversation.js').Conversation} chat
+   */
+  async loadOlder(chat) {
+    const area = this.#transcript;
+    const below = area ? area.scrollHeight - area.scrollTop : 0;
+    this.isAtEnd = false;
+    await chat.loadOlder();
+    await this.updateComplete;
+    area?.scrollTo({ top: area.scrollHeight - below });
   }
 
   #toEnd() {
@@ -195,16 +217,19 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
   }
 
   submit() {
+    const { chat } = this.app;
+    const { images } = chat;
     const text = this.draft.trim();
-    if (text === '' || this.app.isRunning) return;
+    if ((text === '' && images.length === 0) || this.app.isRunning) return;
     this.setDraft('');
-    this.say(text);
+    chat.setImages([]);
+    this.say(text, images);
   }
 
-  /** @param {string} text */
-  say(text) {
+  /** @param {string} text @param {readonly string[]} [images] */
+  say(text, images) {
     this.isAtEnd = true;
-    void this.app.send(text);
+    void this.app.send(text, images);
     this.focusMessage();
   }
 
@@ -269,6 +294,12 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     this.requestUpdate();
   }
 
+  /** @param {Turn | undefined} turn */
+  showEventsOf(turn) {
+    this.eventsOf = turn;
+    this.showPanel('events');
+  }
+
   toggleDeltas() {
     this.showsDeltas = !this.showsDeltas;
     this.requestUpdate();
@@ -318,8 +349,8 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
   async enterToken(token) {
     await this.app.setToken(token);
     const field = /** @type {HTMLInputElement} */ (this.find('#token'));
+    if (this.app.server.access === 'refused') return field.focus(); // what was typed can be mended
     field.value = '';
-    if (this.app.server.access === 'refused') return field.focus();
     if (token !== '') this.closeDialogs();
     this.focusMessage();
   }

@@ -1,3 +1,4 @@
+import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
 import { turnView } from './conversation.js';
 import { icon, iconButton } from './parts.js';
@@ -36,10 +37,14 @@ function column(chat, at, view) {
 
 /** @param {Conversation} chat @param {View} view @param {string} label */
 function turns(chat, view, label) {
-  const older = html`<button class="plain older" @click=${() => chat.loadOlder()}>Show earlier turns</button>`;
+  const older = html`<button class="plain older" @click=${() => view.loadOlder(chat)}>Show earlier turns</button>`;
   return html`
     <div class="column" role="log" aria-live="off" aria-label=${label}>
-      ${chat.olderThan === undefined ? nothing : older} ${chat.turns.map((turn) => turnView(turn, chat, view))}
+      ${chat.olderThan === undefined ? nothing : older} ${repeat(
+        chat.turns,
+        (turn) => turn,
+        (turn) => turnView(turn, chat, view),
+      )}
       ${chat.isRunningElsewhere ? html`<p class="not-kept" role="status">${RUNS_ELSEWHERE}</p>` : nothing}
     </div>`;
 }

@@ -1,7 +1,9 @@
-import { html, nothing } from 'lit/html.js';
+import { html, nothing, render } from 'lit/html.js';
 import { timeOf } from '../trace.js';
 import { answerOf, isRunning, waitingCalls } from '../turn.js';
+import { attachButton, thumbnails } from './attachments.js';
 import { copyButton, count, duration, icon, pretty, preview } from './parts.js';
+import { timeline } from './timeline.js';
 import { again, asked, notKept } from './turn-edit.js';
 import './markdown-text.js';
 
@@ -54,7 +56,7 @@ function renderTurn(turn, chat, view, isLast) {
         ${isEmpty(turn) ? html`<p class="hint">The answer is empty: the model ended without a text.</p>` : nothing}
         ${status === 'failed' ? failure(turn) : nothing} ${status === 'incomplete' ? ending : nothing}
       </div>
-      ${notKept(turn, chat)} ${running ? nothing : footer(turn, again(turn, chat, view, isLast))}
+      ${notKept(turn, chat)} ${running ? nothing : footer(turn, chat, again(turn, chat, view, isLast))}
     </article>`;
 }
 
@@ -186,16 +188,35 @@ function failure({ error }) {
     </div>`;
 }
 
-/** @param {Turn} turn @param {unknown} buttons */
-function footer(turn, buttons) {
+/** @param {Turn} turn @param {Conversation} chat @param {unknown} buttons */
+function footer(turn, chat, buttons) {
   const answer = answerOf(turn);
   return html`
     <footer class="turn-foot">
-      <div class="turn-facts">${factsOf(turn).map((fact) => html`<span>${fact}</span>`)}</div>
+      ${foldedTimeline(turn, chat)}
       <div class="turn-actions">
         ${answer === '' ? nothing : copyButton(answer, 'Copy answer')} ${buttons}
       </div>
     </footer>`;
+}
+
+/** Time and tokens, which open into a timeline. @param {Turn} turn @param {Conversation} chat */
+function foldedTimeline(turn, chat) {
+  const facts = factsOf(turn);
+  if (facts.length === 0) return nothing;
+  const onToggle = async (/** @type {Event} */ { currentTarget }) => {
+    const { open, lastElementChild } = /** @type {HTMLDetailsElement} */ (currentTarget);
+    if (!open || !lastElementChild) return;
+    const show = () => render(timeline(turn), /** @type {HTMLElement} */ (lastElementChild));
+    show();
+    await chat.readFacts(); // exact times, and the tokens of each model call
+    show();
+  };
+  return html`
+    <details class="turn-facts" @toggle=${onToggle}>
+      <summary title="Timeline">${facts.map((fact) => html`<span>${fact}</span>`)} ${icon('chevron')}</summary>
+      <div class="timeline-body"></div>
+    </details>`;
 }
 
 /** Time, tokens and tool calls, as far as they are known. @param {Turn} turn */
@@ -222,14 +243,16 @@ export function composer(view) {
       ${icon('stop')}
     </button>`;
   const send = html`
-    <button class="round" title="Send (Enter)" aria-label="Send" ?disabled=${off || view.draft.trim() === ''}>
+    <button class="round" title="Send (Enter)" aria-label="Send" ?disabled=${off || (view.draft.trim() === '' && chat.images.length === 0)}>
       ${icon('send')}
     </button>`;
   return html`
     <form class="composer" @submit=${onSubmit}>
+      ${thumbnails(view)}
       <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${view.app.chats.length > 1 ? 'Message both' : `Message ${chat.agent}`}
         ?disabled=${off} @input=${onInput} @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
       <div class="composer-row">
+        ${attachButton(view)}
         <button type="button" class="chip" aria-haspopup="dialog"
           @click=${(/** @type {Event} */ event) => view.openPopover(event, '#mode')}>
           <span class="chip-dot" data-on=${!chat.isStateless}></span>

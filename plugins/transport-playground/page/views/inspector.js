@@ -1,17 +1,40 @@
+import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
 import { BASE } from '../api.js';
 import { LANGUAGES, snippetOf } from '../snippets.js';
+import { responsesOf } from '../trace.js';
 import { copyButton, duration, iconButton } from './parts.js';
 import { wrapButton } from './wrap.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../api.js').LogEntry} LogEntry */
 
+/** Rows of the event log that are shown at once. */
+const MAX_ROWS = 500;
+
+/** The event log follows the newest while its end is at most this many pixels away. */
+const NEAR_END = 40;
+
+/** Whether the reader of the event log is at its end. */
+let isFollowing = true;
+
+/** Shows the newest event, unless the reader has scrolled up. @param {View} view */
+export function followNewest(view) {
+  if (view.panel === 'events' && isFollowing) view.find('#panel')?.scrollTo({ top: 1e9 });
+}
+
+/** @param {Event} event @param {View} view */
+function onScroll({ currentTarget }, view) {
+  const { scrollHeight, scrollTop, clientHeight } = /** @type {HTMLElement} */ (currentTarget);
+  isFollowing = view.panel !== 'events' || scrollHeight - scrollTop - clientHeight < NEAR_END;
+}
+
 /**
  * The panel beside the conversation: the events on the wire, or the current request as code. @param
  * {View} view
  */
 export function inspector(view) {
+  if (view.panel !== 'events') isFollowing = true;
   if (view.panel === '') return nothing;
   return html`
     <aside class="inspector" aria-label="Inspector">
@@ -22,7 +45,8 @@ export function inspector(view) {
         </div>
         ${iconButton('close', 'Close the inspector', () => view.showPanel(''))}
       </div>
-      <div class="inspector-body" role="tabpanel" id="panel" aria-labelledby=${`tab-${view.panel}`} tabindex="0">
+      <div class="inspector-body" role="tabpanel" id="panel" aria-labelledby=${`tab-${view.panel}`} tabindex="0"
+        @scroll=${(/** @type {Event} */ event) => onScroll(event, view)}>
         ${view.panel === 'events' ? events(view) : code(view)}
       </div>
     </aside>`;
@@ -48,17 +72,38 @@ function onTabKey(event, view) {
 function events(view) {
   const { app, showsDeltas } = view;
   const { entries } = app.log;
-  const shown = showsDeltas ? entries : entries.filter(({ label }) => !label.endsWith('.delta'));
+  const turn = view.eventsOf && app.chat.turns.includes(view.eventsOf) ? view.eventsOf : undefined;
+  const responses = turn && responsesOf(turn);
+  const shown = entries.filter(
+    ({ label, run }) => (showsDeltas || !label.endsWith('.delta')) && (!responses || (run && responses.has(run.responseId))),
+  );
+  const rows = shown.slice(-MAX_ROWS);
   return html`
     <div class="panel-bar">
       <label class="switch">
         <input type="checkbox" .checked=${showsDeltas} @change=${() => view.toggleDeltas()}> Show deltas
       </label>
+      ${turnPicker(view, turn)}
       <span class="spread"></span>
       <button class="small" @click=${() => app.log.clear()}>Clear</button>
     </div>
     ${shown.length === 0 ? html`<p class="empty-panel">Requests and events show here as they happen.</p>` : nothing}
-    <ol class="log">${shown.map(logRow)}</ol>`;
+    ${rows.length < shown.length ? html`<p class="hint">The newest ${rows.length} of ${shown.length}.</p>` : nothing}
+    <ol class="log">${repeat(rows, (entry) => entry, logRow)}</ol>`;
+}
+
+/** @param {View} view @param {import('../turn.js').Turn | undefined} turn that is chosen */
+function turnPicker(view, turn) {
+  const { turns } = view.app.chat;
+  const onChange = (/** @type {Event} */ { target }) => {
+    const { value } = /** @type {HTMLSelectElement} */ (target);
+    view.showEventsOf(value === '' ? undefined : turns[Number(value)]);
+  };
+  return html`
+    <select class="turn-picker" aria-label="Events of" @change=${onChange}>
+      <option value="" .selected=${!turn}>All turns</option>
+      ${turns.map((one, at) => html`<option value=${at} .selected=${one === turn}>${at + 1}. ${one.input.slice(0, 40)}</option>`)}
+    </select>`;
 }
 
 /** @type {Record<LogEntry['direction'], [string, string]>} */
@@ -111,7 +156,7 @@ function code(view) {
       <input type="checkbox" .checked=${stream} @change=${() => view.showCode({ stream: !stream })}> Streaming
     </label>`;
   return html`
-    <p class="panel-intro">The same request from a program${hint}</p>
+    <p class="panel-intro">The same request from a program${hint} ${app.chat.turns.at(-1)?.images.length ? 'Images are left out.' : ''}</p>
     <div class="segments" role="group" aria-label="Language">
       ${LANGUAGES.map((one) => segment(one.id === language, one.label, { language: one.id }))}
     </div>

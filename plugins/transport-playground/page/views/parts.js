@@ -20,6 +20,8 @@ const SHAPES = {
   code: svg`<path d="m7 6-4 4 4 4M13 6l4 4-4 4"/>`,
   columns: svg`<rect x="3" y="4" width="6" height="12" rx="1.500"/><rect x="11" y="4" width="6" height="12" rx="1.500"/>`,
   pulse: svg`<path d="M2.5 10.500h3l2.5-6 4 11 2.5-5h3"/>`,
+  image: svg`<rect x="3" y="4" width="14" height="12" rx="2"/><circle cx="7.5" cy="8.500" r="1.3"/><path d="m4 15 4.500-4 3 2.500 2.500-2.500 3 3"/>`,
+  keyboard: svg`<rect x="2.5" y="5" width="15" height="10" rx="2"/><path d="M6 8.500h.01M9 8.500h.01M12 8.500h.01M14.500 8.500h.01M7 11.800h6"/>`,
   warning: svg`<path d="M10 3.5 17 16H3zM10 8.500v3.500M10 14v.2"/>`,
   info: svg`<circle cx="10" cy="10" r="6.500"/><path d="M10 9.500v4M10 6.500v.2"/>`,
   filter: svg`<path d="M3.500 6h13M6 10h8M8.500 14h3"/>`,

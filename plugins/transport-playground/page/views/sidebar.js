@@ -227,6 +227,10 @@ function tokenDialog(view) {
     : server.access === 'ok'
       ? ['The server accepted this token.', 'good']
       : [html`Create one with <code>plugboard token create</code>.`, 'quiet'];
+  const onShow = (/** @type {Event} */ { target }) => {
+    const isShown = /** @type {HTMLInputElement} */ (target).checked;
+    /** @type {HTMLInputElement} */ (view.find('#token')).type = isShown ? 'text' : 'password';
+  };
   const forget = html`<button type="button" class="plain danger" @click=${() => view.enterToken('')}>Forget token</button>`;
   return dialog(view, {
     id: 'token',
@@ -236,6 +240,7 @@ function tokenDialog(view) {
       <label for="token">Token</label>
       <input id="token" name="value" type="password" autocomplete="off" required placeholder="svcp_…"
         aria-describedby="token-state" aria-invalid=${isRefused}>
+      <label class="switch"><input type="checkbox" @change=${onShow}> Show the token</label>
       <p id="token-state" class="field-state" role="status" data-tone=${tone}>${state}</p>`,
     extra: api.token && forget,
     button: 'Use token',

@@ -1,5 +1,6 @@
 import { html, nothing } from 'lit/html.js';
-import { isDropped, isRunning } from '../turn.js';
+import { isAsked, isDropped, isRunning } from '../turn.js';
+import { messageImages } from './attachments.js';
 import { icon, iconButton } from './parts.js';
 
 /** @typedef {import('../conversation.js').Conversation} Conversation */
@@ -12,8 +13,9 @@ import { icon, iconButton } from './parts.js';
  */
 export function asked(turn, chat, view) {
   if (view.edited === turn) return editor(turn, chat, view);
+  const text = turn.input === '' ? nothing : html`<p>${turn.input}</p>`;
   return html`
-    ${turn.input === '' ? nothing : html`<div class="asked"><p>${turn.input}</p></div>`}
+    ${isAsked(turn) ? html`<div class="asked">${messageImages(turn.images)}${text}</div>` : nothing}
     ${versions(turn, chat, view)}`;
 }
 
@@ -39,7 +41,7 @@ function editor(turn, chat, view) {
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const { value } = /** @type {HTMLTextAreaElement} */ (view.find('#edited'));
-    if (value.trim() === '' || chat.isRunning) return;
+    if ((value.trim() === '' && turn.images.length === 0) || chat.isRunning) return;
     close();
     void view.app.again(chat, turn, value.trim());
   };
@@ -76,7 +78,7 @@ export function notKept(turn, { isReconnecting, isStateless }) {
 
 /** @param {Turn} turn @param {Conversation} chat @param {View} view @param {boolean} isLast */
 export function again(turn, chat, view, isLast) {
-  if (turn.input === '' || isRunning(turn)) return nothing;
+  if (!isAsked(turn) || isRunning(turn)) return nothing;
   const retry = html`<button class="small" @click=${() => view.app.again(chat, turn)}>${icon('retry')} Retry</button>`;
   return html`
     ${iconButton('edit', 'Edit and send again', () => view.editTurn(turn), 'edit-turn')}

@@ -8,11 +8,13 @@ import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
 import { connection } from './cases/connection.js';
 import { findingSessions } from './cases/finding-sessions.js';
+import { images } from './cases/images.js';
 import { layout } from './cases/layout.js';
 import { markdown } from './cases/markdown.js';
 import { safety } from './cases/safety.js';
 import { screenshot } from './cases/screenshot.js';
 import { sessions } from './cases/sessions.js';
+import { timeline } from './cases/timeline.js';
 import { turns } from './cases/turns.js';
 import { launch, skip } from './support/browser.js';
 
@@ -34,6 +36,8 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     access,
     code,
     markdown,
+    images,
+    timeline,
     safety,
     accessibility,
     layout,

@@ -27,8 +27,17 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     await field.press('Enter');
     await page.page.getByText('The server refused this token').waitFor();
     t.match(await page.page.locator('.server').innerText(), /Token refused/);
-    t.equal(await field.inputValue(), '');
+    t.equal(await field.inputValue(), 'wrong-token-of-no-caller', 'it can be mended');
+    await page.page.getByLabel('Show the token').check();
+    t.equal(await field.getAttribute('type'), 'text');
+    await page.page.getByLabel('Show the token').uncheck();
+    t.equal(await field.getAttribute('type'), 'password');
     t.match(page.problems.splice(0), [/401/], 'which the browser reports');
+    await field.fill('copied-with-an-ellipsis…');
+    await field.press('Enter');
+    await eventually(async () => (await field.getAttribute('aria-invalid')) === 'true');
+    await page.page.getByText('The server refused this token').waitFor();
+    t.same(page.problems, [], 'what cannot be a token is not sent');
     await field.fill(TOKEN);
     await field.press('Enter');
     await eventually(async () => /Token accepted/.test(await page.page.locator('.server').innerText()));

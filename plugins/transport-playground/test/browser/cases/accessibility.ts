@@ -5,6 +5,8 @@ import { findings, openWithAxe } from '../support/axe.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
+const DOT = Buffer.from('R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=', 'base64');
+
 export async function accessibility(t: Test, browser: Browser): Promise<void> {
   for (const [scheme, width] of [
     ['light', 1280],
@@ -41,10 +43,13 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
           text: [
             '# Title\n\nText with `code` and [a link](https://a.example).\n\n',
             gate.promise,
-            '```js\nlet a;\n```\n\n| a |\n| - |\n| 1 |\n\n> quote',
+            '```js\nlet a;\n```\n\n- [x] done\n\n| a |\n| -: |\n| 1 |\n\n> quote',
           ],
         },
       );
+      await page.page.locator('#image-files').setInputFiles([{ name: 'dot.gif', mimeType: 'image/gif', buffer: DOT }]);
+      await page.page.locator('.thumbnails img').waitFor();
+      t.same(await findings(page), [], 'with an image to send');
       await page.say('Everything');
       await page.page.getByText('Text with').waitFor();
       t.same(await findings(page), [], 'while a turn runs');
@@ -136,6 +141,45 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     await keyboard.press('ArrowDown');
     t.equal(await page.agent.inputValue(), 'bare', 'another agent answers the next message');
     await page.page.getByText('begins a new session with bare').waitFor();
+    t.same(page.problems, []);
+  });
+
+  t.test('shortcuts work everywhere, are listed, and leave the keys of the browser alone', async (t) => {
+    const app = await startPlayground(t);
+    const page = await openWithAxe(t, browser, app);
+    const { keyboard } = page.page;
+    const focused = () => page.page.evaluate('document.activeElement.id || document.activeElement.className');
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: 'One.' }, { text: ['Two', gate.promise] });
+    await page.ask('First');
+    await keyboard.press('Alt+Shift+KeyE');
+    await page.page.getByRole('tab', { name: 'Events' }).waitFor();
+    await keyboard.press('Alt+Shift+KeyE');
+    await page.page.getByRole('tab', { name: 'Events' }).waitFor({ state: 'detached' });
+    await page.say('Second');
+    await page.page.getByText('Two').waitFor();
+    await page.agent.focus();
+    await page.button('Code').focus();
+    await keyboard.press('Escape');
+    await page.ended(1);
+    t.match(await page.turns.nth(1).innerText(), /Stopped/, 'Esc stops from anywhere');
+    gate.resolve();
+    await keyboard.press('Shift+?');
+    const list = page.page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    t.match(await list.innerText(), /New chat/);
+    t.same(await findings(page), []);
+    await keyboard.press('Enter');
+    await list.waitFor({ state: 'hidden' });
+    await keyboard.press('Alt+Shift+KeyM');
+    t.equal(await focused(), 'message');
+    await keyboard.press('Shift+?');
+    t.equal(await page.message.inputValue(), '?', 'in a text field it is a character');
+    t.ok(await list.isHidden());
+    await keyboard.press('Alt+Shift+KeyN');
+    await page.page.getByText('Talk to assistant').waitFor();
+    await keyboard.press('Alt+Shift+KeyS');
+    await eventually(async () => (await focused()) !== 'message');
+    t.ok(await page.page.locator('#sidebar :focus').count(), 'the sessions have the focus');
     t.same(page.problems, []);
   });
 

@@ -125,9 +125,16 @@ export async function sessions(t: Test, browser: Browser): Promise<void> {
     for (let round = 1; round < 7; round++) await app.request('POST', `/v1/conversations/${id}/items`, {}, { items });
     const page = await Playground.open(t, browser, app, { address: `#${id}` });
     const before = await page.turns.count();
+    await page.page.locator('markdown-text .block').first().waitFor();
+    await page.page.evaluate('transcript.scrollTo(0, 0)');
+    const oldest = await page.turns.first().elementHandle();
+    const place = () => oldest?.evaluate((turn) => Math.round(turn.getBoundingClientRect().top));
+    const top = await place();
     await page.button('Show earlier turns').click();
     await eventually(async () => (await page.turns.count()) > before);
     t.equal(await page.turns.count(), 70);
+    await page.rendered();
+    t.ok(Math.abs(((await place()) ?? 0) - (top ?? 0)) < 60, 'what the reader sees keeps its place');
     t.equal(await page.button('Show earlier turns').count(), 0);
     t.same(page.problems, []);
   });

@@ -67,6 +67,7 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.turns.count(), 1);
     await page.page.getByText('Your next message begins a new session with bare').waitFor();
     await page.agent.selectOption('assistant');
+    await page.rendered();
     t.equal(await page.page.getByText('Your next message begins').count(), 0);
     await page.agent.selectOption('bare');
     await page.say('Second');

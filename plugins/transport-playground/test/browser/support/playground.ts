@@ -75,6 +75,7 @@ export class Playground {
 
   /** Sends a message and waits for the end of its turn. */
   async ask(text: string): Promise<Locator> {
+    await this.rendered(); // a new chat may just have begun
     const count = await this.turns.count();
     await this.say(text);
     return this.ended(count);

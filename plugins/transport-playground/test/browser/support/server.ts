@@ -4,9 +4,9 @@ import { TestServer, TRANSPORTS } from '../../../../../test/support/test-server.
 /** What the playground uses. */
 const SURFACES = '  websocket: {}\n  conversations: {}\n  playground: { suggestions: [What can you do?] }\n';
 
-const AGENTS = `
+const agents = (model: string) => `
 models:
-  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}"${model === '' ? '' : `, ${model}`} }
 tools:
   desk: { use: ./desk.mjs }
 agents:
@@ -36,6 +36,8 @@ const DESK = `
 interface PlaygroundServerOptions {
   /** Lines below `transports`. */
   readonly surfaces?: string;
+  /** More settings of the model connection. */
+  readonly model?: string;
   /** More agents, and more sections behind them. */
   readonly yaml?: string;
   /** More tools. */
@@ -48,9 +50,16 @@ interface PlaygroundServerOptions {
 
 /** A server with the playground and two agents, one of which has a tool. */
 export function startPlayground(t: Test, options: PlaygroundServerOptions = {}): Promise<TestServer> {
-  const { surfaces = SURFACES, yaml = '', tools = '', files = {}, lookup = (topic) => `All about ${topic}` } = options;
+  const {
+    surfaces = SURFACES,
+    model = '',
+    yaml = '',
+    tools = '',
+    files = {},
+    lookup = (topic) => `All about ${topic}`,
+  } = options;
   Object.assign(globalThis, { [LOOKUP]: lookup });
-  return TestServer.start(t, TRANSPORTS + surfaces + AGENTS.replace('agents:', `${tools}agents:`) + yaml, {
+  return TestServer.start(t, TRANSPORTS + surfaces + agents(model).replace('agents:', `${tools}agents:`) + yaml, {
     files: { 'desk.mjs': DESK, ...files },
   });
 }
