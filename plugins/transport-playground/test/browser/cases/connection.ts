@@ -138,7 +138,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     await page.page.keyboard.press('Enter');
     await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
     gate.resolve();
-    await page.page.getByText('Slowly but surely.').waitFor();
+    await page.page.getByText('Slowly but surely.', { exact: true }).waitFor();
     t.equal(await page.turns.count(), 1);
     t.equal(await page.message.inputValue(), 'A draft');
     t.same(page.problems, []);
@@ -157,7 +157,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     await other.page.bringToFront();
     await other.page.getByText('Another tab or client runs a turn of this session').waitFor();
     gate.resolve();
-    await other.page.getByText('Slowly but surely.').waitFor();
+    await other.page.getByText('Slowly but surely.', { exact: true }).waitFor();
     t.equal(await other.turns.count(), 2);
     t.equal(await other.page.getByText('Another tab or client').count(), 0);
     await other.ask('Third');
