@@ -100,7 +100,7 @@ export class ResponsePlanner {
     const prompt: readonly Message[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
     const system = [...prompt, ...carried.system, ...said];
     const history = 'history' in base ? base.history : undefined;
-    const isEmpty = conversation.messages.length === 0 && history?.length === 0;
+    const isEmpty = conversation.messages.length === 0 && input.approvals.length === 0 && history?.length === 0;
     if (isEmpty && request.generate !== false && !compaction) throw nothingToAsk();
     const added = history ? continueHistory(history, conversation) : conversation;
     // A session begins with the history; without one, the runtime is given it apart.
