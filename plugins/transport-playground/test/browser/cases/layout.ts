@@ -13,6 +13,8 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: WIDE });
     await page.ask(`Where ${'is'.repeat(80)}?`);
     await page.cards.first().locator('summary').click();
+    await page.page.locator('.turn-facts summary').click();
+    await page.page.locator('.timeline').waitFor();
     t.equal(await overflow(), 0);
     t.equal(await page.page.evaluate('transcript.scrollWidth - transcript.clientWidth'), 0);
     await page.button('Open the menu').click();
