@@ -37,7 +37,7 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     const row = page.page.locator('.session', { hasText: 'How do you work?' });
     await row.getByText('now').waitFor();
     await row.locator('.session-open').click();
-    await page.page.getByText('Slowly but surely.').waitFor();
+    await page.turns.getByText('Slowly but surely.').waitFor();
     t.equal(await page.turns.count(), 1);
     t.same(page.problems, []);
   });
@@ -67,8 +67,7 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.turns.count(), 1);
     await page.page.getByText('Your next message begins a new session with bare').waitFor();
     await page.agent.selectOption('assistant');
-    await page.rendered();
-    t.equal(await page.page.getByText('Your next message begins').count(), 0);
+    await page.page.getByText('Your next message begins').waitFor({ state: 'detached' });
     await page.agent.selectOption('bare');
     await page.say('Second');
     await page.page.locator('.asked', { hasText: 'Second' }).waitFor();
