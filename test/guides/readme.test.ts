@@ -70,7 +70,7 @@ t.test('the clients that it lists are those of the tests, in these versions', as
     t.ok(readme.text.includes(name) && tests.some((text) => text.includes(`${name}(`)), name);
   }
   for (const client of ['Claude Code 2.1', 'Codex CLI 0.169']) {
-    t.ok(readme.text.includes(`| ${client} |`) && guide.includes(`tried with ${client}.`), client);
+    t.ok(readme.text.includes(`| ${client} |`) && guide.includes(`| ${client}.`), client);
   }
 });
 
