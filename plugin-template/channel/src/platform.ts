@@ -39,15 +39,22 @@ export class Platform {
     return first;
   }
 
-  async send(reply: Reply): Promise<void> {
+  /**
+   * @returns whether the platform has taken the reply; false if it never will.
+   * @throws Error if a later attempt may succeed.
+   */
+  async send(reply: Reply): Promise<boolean> {
     const response = await fetch(`${this.#url}/replies`, {
       method: 'POST',
       headers: this.#headers,
       body: JSON.stringify(reply),
       signal: AbortSignal.timeout(10_000),
     });
-    if (!response.ok) throw await failure('POST /replies', response);
+    const { ok, status } = response;
+    const isFinal = status >= 400 && status < 500 && ![401, 408, 429].includes(status);
+    if (!ok && !isFinal) throw await failure('POST /replies', response);
     await response.body?.cancel();
+    return ok;
   }
 }
 

@@ -1,5 +1,5 @@
 import { AgentRuntimes, type Extensions, type Message, type PluginContext, type Principal } from '@plugboard/kernel';
-import { type AgentRuntime, DEFAULT_PROJECT, type FailureCode, type TurnEvents, textOf } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, DEFAULT_PROJECT, type Failure, type TurnEvents, textOf } from '@plugboard/kernel/contracts';
 import type { StarterConfig } from './config.ts';
 import { type Incoming, Platform, type Reply } from './platform.ts';
 
@@ -21,8 +21,8 @@ interface Progress {
  *
  * 1. The turn of a message is committed in one transaction with the offset and the reply. So a
  *    message is answered exactly once, also if the process is killed.
- * 2. The reply is sent until the platform takes it. After a crash it may be sent again; its id
- *    tells the platform that it has it.
+ * 2. The reply is sent until the platform takes or refuses it. After a crash it may be sent again;
+ *    its id tells the platform that it has it.
  * 3. A turn that a stop cuts short leaves no trace, and the message is answered after the next
  *    start.
  */
@@ -83,7 +83,8 @@ export class StarterChannel {
   async #step(signal: AbortSignal): Promise<void> {
     const { offset, reply } = ((await this.#state.get('progress')) ?? { offset: 0 }) as Progress;
     if (reply) {
-      await this.#platform.send(reply);
+      const isTaken = await this.#platform.send(reply);
+      if (!isTaken) this.#ctx.log.error({ chat: reply.chat, message: reply.id }, 'the platform refuses a reply: it is lost');
       await this.#state.put('progress', { offset });
       return;
     }
@@ -117,7 +118,8 @@ export class StarterChannel {
     try {
       const failed = await failureOf(this.#turn);
       if (failed === undefined || this.#signal.aborted) return;
-      await this.#state.put('progress', progress('Something went wrong. Please try again.'));
+      this.#ctx.log.warn({ code: failed.code, message: message.id }, 'a turn failed');
+      await this.#state.put('progress', progress(failed.message));
     } finally {
       this.#turn = undefined;
     }
@@ -142,14 +144,16 @@ export class StarterChannel {
 }
 
 /** Waits for the end of a turn. @returns why it failed, or undefined. */
-async function failureOf(turn: TurnEvents): Promise<FailureCode | undefined> {
+async function failureOf(turn: TurnEvents): Promise<Failure | undefined> {
   for await (const batch of turn) {
-    for (const event of batch) if (event.type === 'failed') return event.failure.code;
+    for (const event of batch) if (event.type === 'failed') return event.failure;
   }
   return undefined;
 }
 
-/** The text after the last tool call. */
+/** The text after the last tool result. It may end with a request for a person's approval. */
 function lastText(answer: readonly Message[]): string {
-  return textOf(answer.at(-1)?.content ?? '');
+  const from = answer.findLastIndex(({ role }) => role !== 'assistant') + 1;
+  const texts = answer.slice(from).map(({ content }) => textOf(content ?? ''));
+  return texts.filter((text) => text !== '').join('\n\n');
 }

@@ -80,8 +80,20 @@ test('says that a turn failed, and goes on', async () => {
   await stop();
   assert.deepEqual(
     platform.replies.map(({ text }) => text),
-    ['Something went wrong. Please try again.', 'Hello.'],
+    ['The scripted turn failed.', 'Hello.'],
   );
+});
+
+test('leaves out a reply that the platform refuses for good', async () => {
+  const { platform, start, stop, logs } = await opened();
+  platform.statuses.push(403);
+  platform.say('Hi', 'blocked');
+  platform.say('Hi');
+  await start();
+  await eventually(() => platform.replies.length === 1);
+  await stop();
+  assert.deepEqual(platform.replies, [{ id: 2, chat: 'c1', text: 'ok' }]);
+  assert.equal(logs[0]?.msg, 'the platform refuses a reply: it is lost');
 });
 
 test('a stop lets the answer end', async () => {

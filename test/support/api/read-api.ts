@@ -144,9 +144,10 @@ function readExport(
 ): ApiExport {
   const file = symbol.declarations?.[0]?.getSourceFile().fileName ?? '';
   if (!emitted.has(file)) {
+    const isForeign = file.includes('node_modules/');
     const origin = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? relative(packageDir, file);
     const signature = `export { ${name} } from '${origin}';`;
-    const summary = `The export \`${name}\` of the package ${origin}.`;
+    const summary = `The export \`${name}\` of ${isForeign ? `the package ${origin}` : 'the kernel'}.`;
     return {
       name,
       kind: 'function',

@@ -202,7 +202,8 @@ export interface TurnRequest {
   /**
    * Returns changes of the transport's own state (`ctx.state.changes`) that are stored in the
    * transaction that commits the turn: all or nothing, exactly once. Called with the messages of
-   * the answer just before that; if it throws, the turn fails. Not called for a turn that fails or
+   * the answer just before that; the last one is the server's text if tool calls wait for approval.
+   * If it throws, the turn fails. Not called for a turn that fails or
    * is cancelled. Only for a turn with a session.
    */
   readonly commitState?: ((answer: readonly Message[]) => readonly StateChange[]) | undefined;

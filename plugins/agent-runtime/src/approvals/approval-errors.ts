@@ -18,6 +18,6 @@ export function approvalExpired(id: string): TurnError {
 export function approvalPending(): TurnError {
   return new TurnError(
     'approval_pending',
-    'Tool calls of this session wait for the approval of the caller that began the turn, who can send the next message.',
+    'Tool calls of this session wait for a decision or for the caller that began the turn, who alone can send the next message.',
   );
 }

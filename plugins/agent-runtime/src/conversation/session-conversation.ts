@@ -2,6 +2,7 @@ import { audit, type Message, type Turn } from '@plugboard/kernel';
 import { openToolCalls } from '@plugboard/kernel/contracts';
 import { encodeApproval, type NewApproval, settledApproval } from '../approvals/approval.js';
 import { auditFields, callerFields } from '../approvals/approval-records.js';
+import { approvalNotice } from '../approvals/notice.js';
 import { TurnApprovals } from '../approvals/turn-approvals.js';
 import { type HistoryBudget, historyView } from '../history/history-view.js';
 import { newMessages } from '../history/session-input.js';
@@ -90,8 +91,10 @@ export class SessionConversation implements TurnConversation {
   async commit(answer: readonly Message[]): Promise<void> {
     const { task, request, deps } = this.#context;
     const { id: turnId, stored, added, tail, approvals: asking } = this.#loaded;
+    const state = request.commitState?.(this.#withNotice(answer));
     if (tail.waiting.length > 0 && added.length === 0) {
-      await this.abandon(); // the decisions are stored, and there is nothing else
+      await this.abandon(); // the decisions are stored, and no message is
+      if (state) await deps.storeCall(() => this.#history.store.state.change(state), 'commit', this.#history.id);
       await task.idempotent?.store();
       return;
     }
@@ -104,7 +107,7 @@ export class SessionConversation implements TurnConversation {
       record: this.#recorder.text(decisionsOf(tail)),
       user: request.session?.user,
       idempotency: task.idempotent?.answerRecord(),
-      state: request.commitState?.(answer),
+      state,
       ...(asked.length + settled.length > 0 && { approvals: [...asked, ...settled].map(encodeApproval) }),
     };
     await deps.storeCall(() => this.#history.commit(stored, turn), 'commit', this.#history.id);
@@ -115,6 +118,13 @@ export class SessionConversation implements TurnConversation {
       };
       audit(deps.log, 'approval_requested', fields, 'a tool call waits for approval');
     }
+  }
+
+  /** The answer as its reader sees it: with the server's text about the calls that wait. */
+  #withNotice(answer: readonly Message[]): readonly Message[] {
+    const { tail, approvals } = this.#loaded;
+    const content = approvalNotice(tail.waiting.length > 0 ? approvals.waiting : approvals.asked, approvals.visibility);
+    return content === '' ? answer : [...answer, { role: 'assistant', content }];
   }
 
   async abandon(): Promise<void> {

@@ -1,7 +1,18 @@
 import type { Message } from '@plugboard/kernel';
 import type { TurnRequest } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, storeWith } from '../harness.js';
+import { asked, start as startWithApprovals } from '../approvals/support.js';
+import {
+  answerWith,
+  callTools,
+  collect,
+  endOf,
+  memoryStore,
+  request,
+  ScriptedModel,
+  startRuntime,
+  storeWith,
+} from '../harness.js';
 
 const CHANGE = { entry: 'transports.pager', key: 'offset', text: '7' };
 const SESSION = { project: 'default', agent: 'assistant', key: 's' };
@@ -25,6 +36,23 @@ t.test('a turn commits the changes of its transport with its own messages', asyn
   t.match(asked, [[{ role: 'assistant', content: 'hello' }]], 'called once, with the answer');
   t.equal(await store.state.get(CHANGE.entry, CHANGE.key), '7');
   t.equal(await store.version(SESSION), 1);
+});
+
+t.test('AP-3 the text that asks for approval is the last message of the answer', async (t) => {
+  const calls = callTools(['shell__run', { command: 'ls' }], ['shell__run', { command: 'pwd' }]);
+  const app = await startWithApprovals({ steps: [calls, answerWith('Both done.')] });
+  const said: string[] = [];
+  const commitState = (answer: readonly Message[]) => {
+    said.push(String(answer.at(-1)?.content));
+    return [{ ...CHANGE, text: String(said.length) }];
+  };
+  const [first, second] = asked(await app.ask('List it', { commitState }));
+  await app.ask(`approve ${first?.code}`, { commitState });
+  t.equal(await app.store.state.get(CHANGE.entry, CHANGE.key), '2', 'also if only a decision is stored');
+  await app.ask(`deny ${second?.code}`, { commitState });
+  t.match(said, [new RegExp(`approve ${first?.code}[^]*approve all`), new RegExp(`approve ${second?.code}`), 'Both done.']);
+  t.notMatch(said[1], `${first?.code}`, 'it is decided');
+  t.equal(await app.store.state.get(CHANGE.entry, CHANGE.key), '3');
 });
 
 t.test('a turn that fails changes nothing', async (t) => {
