@@ -93,7 +93,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     await page.page.getByLabel('Show deltas').check();
     const rows = page.page.locator('.event');
     const labels = await page.page.locator('.event-label').allInnerTexts();
-    t.match(labels.join('\n'), /GET \/v1\/models(.|\n)*response\.create\nresponse\.created(.|\n)*response\.completed/);
+    t.match(labels.join('\n'), /GET \/v1\/models(.|\n)*response\.create\n(.|\n)*response\.created\n(.|\n)*response\.completed/);
     const numbers = (await page.page.locator('.event[data-direction=in] .event-note').allInnerTexts()).map(Number);
     t.same(
       numbers,
