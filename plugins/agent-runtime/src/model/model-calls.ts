@@ -1,9 +1,9 @@
-import type { Clock, Extensions, IdSource, Logger, Message } from '@plugboard/kernel';
+import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { reasonOf } from '../diagnostics/reason.js';
-import { refuseExtras, withoutExtras } from '../history/extra.js';
 import { delay } from './delay.js';
+import { Remedies } from './remedies.js';
 
 /** Attempts per connection. */
 const MAX_ATTEMPTS = 3;
@@ -14,9 +14,6 @@ const MAX_RETRY_AFTER = 8000;
 /** After this many consecutive failures a connection is skipped for `COOLDOWN` milliseconds. */
 const MAX_FAILURES = 3;
 const COOLDOWN = 30_000;
-
-/** What the provider attached to its answers may be what it refuses now (R-086). */
-const WITHOUT_EXTRAS = 'a model refused a request and is asked again without the data that it attached to its answers';
 
 type LogFields = Readonly<Record<string, unknown>>;
 
@@ -63,6 +60,8 @@ export class ModelCalls {
    * @param requestFor builds the request for a connection: connections support different
    *   parameters.
    * @param asker who asks, for log lines.
+   * @param mayTrim whether the oldest turns may be left out for a model that finds the conversation
+   *   too long.
    * @throws TurnError if no connection answers: `model_failed`, or the code of the last failure.
    */
   async ask(
@@ -70,33 +69,36 @@ export class ModelCalls {
     requestFor: (connector: ModelConnector, name: string) => ModelRequest,
     signal: AbortSignal,
     asker: LogFields,
+    mayTrim = false,
   ): Promise<Answer> {
     let last: ModelError | undefined;
     for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
       let request = requestFor(connector, name);
-      let refused: { readonly messages: readonly Message[]; readonly error: ModelError } | undefined;
-      for (let attempt = 1; ; attempt++) {
+      const remedies = new Remedies(request.messages, connector, mayTrim);
+      let refusal: ModelError | undefined;
+      for (let attempt = 1; ; ) {
         try {
           const rest = connector.stream(request, signal)[Symbol.asyncIterator]();
           const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
           if (done) throw new ModelError('it ended without an answer.', { retryable: true });
           this.#failures.delete(connector);
-          if (refused) refuseExtras(refused.messages);
+          remedies.accepted();
           return { connection: name, asked: request, first, rest };
         } catch (error) {
           if (signal.aborted || !(error instanceof ModelError)) throw error;
-          // The refusal of the whole request says more than that of a request without extras.
-          last = refused && error.isRequestFault ? refused.error : error;
+          last = error;
         }
-        const messages = isAboutHistory(last) ? withoutExtras(request.messages) : request.messages;
-        if (messages !== request.messages) {
-          refused = { messages: request.messages, error: last };
-          request = { ...request, messages };
-          this.log.warn({ ...asker, connection: name, reason: reasonOf(last) }, WITHOUT_EXTRAS);
+        const remedy = remedies.after(last);
+        if (remedy) {
+          refusal ??= last;
+          request = { ...request, messages: remedy.messages };
+          this.log.warn({ ...asker, connection: name, reason: reasonOf(last) }, remedy.reason);
           continue;
         }
+        // The refusal of the whole request says more than that of a part of it.
+        if (refusal && last.isRequestFault) last = refusal;
         const pause = this.#pauseBefore(attempt, last);
         if (pause === undefined) break;
         this.log.info(
@@ -104,6 +106,7 @@ export class ModelCalls {
           'a model call failed and is retried',
         );
         await delay(pause, this.#clock, signal);
+        attempt++;
       }
       if (!last.isRequestFault) this.#recordFailure(connector);
       this.onFailure(name, last, asker);
@@ -155,15 +158,4 @@ export function modelFailed(error: ModelError | undefined): TurnError {
     retryAfter,
     isUpstream: isUpstream || undefined,
   });
-}
-
-/**
- * What providers say when a part of the conversation is at fault. Gemini names nothing: "Request
- * contains an invalid argument".
- */
-const HISTORY = /messages?\b|history|contents?\b|signature|thinking|thought|reasoning|tool|function|role|item|invalid argument/i;
-
-/** Whether an error may be about what the provider attached to its earlier answers. */
-function isAboutHistory({ isRequestFault, code, message }: ModelError): boolean {
-  return isRequestFault && code !== 'context_length_exceeded' && code !== 'content_filter' && HISTORY.test(message);
 }

@@ -1,5 +1,6 @@
 import type { Message, ModelConnector } from '@plugboard/kernel';
 import type { AssistantMessage, ContentPart, RefusalPart, ToolMessage } from '@plugboard/kernel/contracts';
+import { textOfPart } from '../history/media.js';
 import { INVALID_JSON, isEmptyArguments } from '../tools/tool-arguments.js';
 
 type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];
@@ -87,7 +88,7 @@ function isJsonObject(text: string): boolean {
 
 /** Adds the fault to a result from the caller. A result of this server already names it. */
 function withFault(message: ToolMessage, fault: string): ToolMessage {
-  const content = typeof message.content === 'string' ? message.content : message.content.map(textOfPart).join('');
+  const content = typeof message.content === 'string' ? message.content : message.content.map(asPlainText).join('');
   return content.startsWith(INVALID_JSON) ? message : { ...message, content: `${fault}\n${content}` };
 }
 
@@ -96,13 +97,9 @@ function asText(message: Message): Message {
   if (typeof content === 'string' || content === null) return message;
   const parts: readonly (ContentPart | RefusalPart)[] = content;
   const isJoined = parts.every(({ type }) => type === 'text' || type === 'refusal');
-  return { ...message, content: parts.map(textOfPart).join(isJoined ? '' : '\n') } as Message;
+  return { ...message, content: parts.map(asPlainText).join(isJoined ? '' : '\n') } as Message;
 }
 
-function textOfPart(part: ContentPart | RefusalPart): string {
-  if (part.type === 'text') return part.text;
-  if (part.type === 'refusal') return part.refusal;
-  return `[${NOUNS[part.type] ?? 'content'} omitted: this model takes text only]`;
+function asPlainText(part: ContentPart | RefusalPart): string {
+  return textOfPart(part, 'this model takes text only');
 }
-
-const NOUNS: Readonly<Record<string, string>> = { image_url: 'image', input_audio: 'audio', video_url: 'video', file: 'file' };

@@ -25,6 +25,7 @@ import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
 import { withOwnExtras } from '../history/extra.js';
 import { trimConversation } from '../history/history-view.js';
+import { withoutRefusedMedia } from '../history/media.js';
 import { tokensOf } from '../history/message-size.js';
 import { prefixOf } from '../history/prefix.js';
 import type { LoopDependencies } from '../lifecycle/turn-context.js';
@@ -125,7 +126,13 @@ export async function runLoop({
     try {
       const request = (connector: ModelConnector, name: string) =>
         requestFor(connector, name, agent, turn, step, messages, { declarations, streamedTools }, origin, headers);
-      const { connection, asked, first, rest } = await deps.models.ask(agent.connections, request, turn.signal, asker);
+      const { connection, asked, first, rest } = await deps.models.ask(
+        agent.connections,
+        request,
+        turn.signal,
+        asker,
+        mayTrim(turn, agent),
+      );
       span.set({ connection });
       read.connection = connection;
       try {
@@ -242,7 +249,8 @@ function requestFor(
   }
   const { declarations, streamedTools } = tools;
   const fitting = fittingMessages(connector, agent, turn, messages, declarations);
-  const own = withOwnExtras(messagesFor(connector, fitting), name, declarations);
+  const accepted = withoutRefusedMedia(messagesFor(connector, fitting), connector);
+  const own = withOwnExtras(accepted, name, declarations);
   return { messages: own, tools: declarations, params, incremental: turn.incremental, streamedTools, ...origin, headers };
 }
 
@@ -258,12 +266,17 @@ function sessionOf({ principal, agent, session }: Turn): SessionId | undefined {
 function fittingMessages(
   { contextWindow }: ModelConnector,
   agent: Agent,
-  { session, params }: Turn,
+  turn: Turn,
   messages: readonly Message[],
   tools: readonly ToolDeclaration[],
 ): readonly Message[] {
-  if (contextWindow >= agent.contextWindow || session === undefined || agent.history.policy === 'error') return messages;
-  return trimConversation(messages, contextWindow - answerTokens(params, contextWindow) - tokensOf(tools));
+  if (contextWindow >= agent.contextWindow || !mayTrim(turn, agent)) return messages;
+  return trimConversation(messages, contextWindow - answerTokens(turn.params, contextWindow) - tokensOf(tools));
+}
+
+/** Whether the oldest turns may be left out: of a session, unless its agent says otherwise. */
+function mayTrim({ session }: Turn, agent: Agent): boolean {
+  return session !== undefined && agent.history.policy !== 'error';
 }
 
 /**
