@@ -76,7 +76,7 @@ export class Playground extends EventTarget {
       for (const chat of chats) {
         if (chat.turns.length === 0 && server.models.every(({ id }) => id !== chat.agent)) chat.agent = this.#usualAgent();
       }
-      if (this.chat.id === '' && this.chat.draft === '') this.chat.restore('');
+      if (this.chat.id === '' && this.chat.draft === '') this.chat.history.restore('');
     });
     if (canEnter) await Promise.all([this.#loadSessions(), this.#openAddress()]);
   }
@@ -99,7 +99,7 @@ export class Playground extends EventTarget {
 
   /** Reads what is shown again: the server was away, or the token is another one. */
   async #reopen() {
-    for (const chat of this.chats) await chat.reopen();
+    for (const chat of this.chats) await chat.history.reopen();
     await this.#loadSessions();
   }
 
@@ -132,7 +132,7 @@ export class Playground extends EventTarget {
 
   newChat() {
     const chats = this.chats.map((chat) => this.#successor(chat));
-    chats[0]?.restore('');
+    chats[0]?.history.restore('');
     this.#show(chats);
     setAddress([]);
   }
@@ -201,11 +201,11 @@ export class Playground extends EventTarget {
     if (!session || !turn.isKept || (turn.decisions.length > 0 && input === turn.input)) return chat.again(turn, input);
     await this.#try(async () => {
       const branch = this.#conversation(session.agent);
-      await branch.open((await this.#branch(chat, turn, session)).id);
+      await branch.history.open((await this.#branch(chat, turn, session)).id);
       changeTrial(branch, trialOf(chat));
       this.#replace(chat, branch);
       await branch.send(input, turn.images);
-      await branch.readBranches();
+      await branch.history.readBranches();
     });
   }
 
@@ -228,7 +228,7 @@ export class Playground extends EventTarget {
   async openBranch(chat, session) {
     const running = this.#runningWith(session.id);
     const branch = running ?? this.#conversation(session.agent);
-    if (running || (await this.#try(() => branch.open(session.id)))) this.#replace(chat, branch);
+    if (running || (await this.#try(() => branch.history.open(session.id)))) this.#replace(chat, branch);
   }
 
   /** @param {Conversation} old @param {Conversation} chat */
@@ -398,8 +398,8 @@ export class Playground extends EventTarget {
 
   /** @param {Conversation} chat @param {string} id */
   async #openStored(chat, id) {
-    if (!id.startsWith('conv_') && chat.restore(id)) return true;
-    return this.server.canKeepSessions && this.#try(() => chat.open(id));
+    if (!id.startsWith('conv_') && chat.history.restore(id)) return true;
+    return this.server.canKeepSessions && this.#try(() => chat.history.open(id));
   }
 
   async #look() {
@@ -425,7 +425,7 @@ export class Playground extends EventTarget {
   /** Shows what other tabs and clients have done. */
   async #refresh() {
     if (!this.server.canKeepSessions) return;
-    await Promise.all(this.chats.map((chat) => chat.refresh().catch(() => undefined)));
+    await Promise.all(this.chats.map((chat) => chat.history.refresh().catch(() => undefined)));
     const { list } = this.sessions;
     const before = JSON.stringify(list);
     if (!this.sessions.hasMoreThanOnePage) await this.sessions.load();

@@ -177,7 +177,7 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     const area = this.#transcript;
     const below = area ? area.scrollHeight - area.scrollTop : 0;
     this.isAtEnd = false;
-    await chat.loadOlder();
+    await chat.history.loadOlder();
     await this.updateComplete;
     area?.scrollTo({ top: area.scrollHeight - below });
   }

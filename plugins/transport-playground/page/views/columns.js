@@ -40,7 +40,7 @@ function turns(chat, view, label) {
   const older = html`<button class="plain older" @click=${() => view.loadOlder(chat)}>Show earlier turns</button>`;
   return html`
     <div class="column" role="log" aria-live="off" aria-label=${label}>
-      ${chat.olderThan === undefined ? nothing : older} ${repeat(
+      ${chat.history.olderThan === undefined ? nothing : older} ${repeat(
         chat.turns,
         (turn) => turn,
         (turn) => turnView(turn, chat, view),
@@ -71,7 +71,8 @@ export function agentSelect(chat, view, label) {
 /** What a conversation without turns shows. @param {Conversation} chat @param {View} view */
 function empty(chat, view) {
   const { server } = view.app;
-  if (chat.isOpening || server.access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
+  if (chat.history.isOpening || server.access === 'checking')
+    return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
   if (server.needsToken) {
     const enter = html`<button class="primary" @click=${() => view.openDialog('token')}>${icon('key')} Enter token</button>`;
     return welcome('Enter a token', 'This server requires an API token. You will see the agents that it can reach.', enter);

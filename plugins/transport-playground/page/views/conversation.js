@@ -25,7 +25,7 @@ const rendered = new WeakMap();
  */
 export function turnView(turn, chat, view) {
   const isLast = turn === chat.turns.at(-1);
-  const version = `${turn.version} ${isLast} ${turn === view.edited} ${chat.branches.length}`;
+  const version = `${turn.version} ${isLast} ${turn === view.edited} ${chat.history.branches.length}`;
   const [before, result] = rendered.get(turn) ?? [];
   if (before === version) return result;
   const next = renderTurn(turn, chat, view, isLast);
@@ -209,7 +209,7 @@ function foldedTimeline(turn, chat) {
     if (!open || !lastElementChild) return;
     const show = () => render(timeline(turn), /** @type {HTMLElement} */ (lastElementChild));
     show();
-    await chat.readFacts(); // exact times, and the tokens of each model call
+    await chat.history.readFacts(); // exact times, and the tokens of each model call
     show();
   };
   return html`

@@ -21,7 +21,7 @@ export function asked(turn, chat, view) {
 
 /** @param {Turn} turn @param {Conversation} chat @param {View} view */
 function versions(turn, chat, view) {
-  const { versions, at } = chat.versionsOf(turn);
+  const { versions, at } = chat.history.versionsOf(turn);
   if (versions.length < 2 || at < 0) return nothing;
   const step = (/** @type {number} */ to, /** @type {string} */ sign, /** @type {string} */ label) => {
     const session = versions[to];

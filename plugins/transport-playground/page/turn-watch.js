@@ -1,0 +1,136 @@
+import { ApiError } from './api.js';
+import { LOST } from './live.js';
+import { trialOf } from './trial.js';
+import { applyToEarlier, denyDecided, endsTurn, endTurn, isRunning, rereadTurn, spokenTurn } from './turn.js';
+import { applyEvent } from './turn-events.js';
+import { TurnRunner } from './turn-runner.js';
+
+/** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
+/** @typedef {import('./turn.js').Turn} Turn */
+
+/** The end of a turn that was stopped before the server received it. */
+const STOPPED = { status: 'incomplete', incomplete_details: { reason: 'cancelled' } };
+
+/** Errors after which it is not known how a turn ended. */
+const UNKNOWN_ENDS = [LOST, 'invalid_api_key', 'response_not_found', 'response_events_expired'];
+
+/**
+ * Runs a turn of a conversation, or follows one that runs already, and applies its events until its
+ * end.
+ */
+export class TurnWatch {
+  #chat;
+  #app;
+  #runner;
+
+  /**
+   * @param {import('./conversation.js').Conversation} chat
+   * @param {import('./conversation.js').ConversationDependencies} app
+   */
+  constructor(chat, app) {
+    this.#chat = chat;
+    this.#app = app;
+    this.#runner = new TurnRunner(app.api, app.server, app.log.note, (isLost) => this.#onConnection(isLost));
+  }
+
+  /** @param {boolean} isLost */
+  #onConnection(isLost) {
+    const chat = this.#chat;
+    const turn = chat.turns.find(isRunning);
+    chat.isReconnecting = isLost && turn !== undefined;
+    if (turn) turn.version++;
+    this.#app.onConnection();
+    this.#app.onChange();
+  }
+
+  /** @param {Turn} turn the last one */
+  async run(turn) {
+    await this.#runner.idle; // a stopped turn may not have ended yet
+    if (!isRunning(turn)) return; // this one was stopped meanwhile
+    const chat = this.#chat;
+    const session = chat.isStateless ? '' : (chat.session?.id ?? chat.key);
+    await this.#watch(turn, (onEvent) => this.#runner.run(chat.turns, chat.agentOfTurns, session, trialOf(chat), onEvent));
+  }
+
+  /** Follows the turn that ran when the page was left, or when the connection was lost. */
+  async follow() {
+    const turn = this.#chat.turns.find((one) => isRunning(one) || (one.isCut && one.responseId !== ''));
+    if (!turn) return;
+    if (!isRunning(turn)) rereadTurn(turn);
+    await this.#watch(turn, async (onEvent) => {
+      if (turn.responseId === '') throw new ApiError(0, 'The page was left before the server accepted the message.', LOST);
+      if (!this.#app.server.isLive) throw new ApiError(0, 'The page was left before the end of the turn.', LOST);
+      await this.#runner.resume(turn.responseId, onEvent);
+    });
+  }
+
+  /** @param {Turn} turn that runs */
+  stop(turn) {
+    this.#runner.stop();
+    if (turn.status === 'sending') endTurn(turn, STOPPED);
+  }
+
+  /** Closes the live connection: the next turn opens one with the token of that time. */
+  close() {
+    this.#runner.close();
+  }
+
+  /** @param {Turn} turn @param {(onEvent: (event: ProtocolEvent) => void) => Promise<void>} run */
+  async #watch(turn, run) {
+    const chat = this.#chat;
+    const { history } = chat;
+    try {
+      await run((event) => this.#take(turn, event));
+    } catch (error) {
+      const { name, message, code } = /** @type {ApiError} */ (error);
+      if (code === 'invalid_api_key') this.#app.server.access = 'refused';
+      if (code === 'approval_decided') denyDecided(turn);
+      if (name === 'AbortError') endTurn(turn, STOPPED);
+      else if (isRunning(turn)) failTurn(turn, code, message);
+    }
+    chat.isReconnecting = false;
+    if (chat.session) chat.session.status = 'idle';
+    history.remember();
+    this.#app.onChange();
+    this.#app.onEnd(chat);
+    if (turn.isCut && turn.responseId === '') await history.reopen();
+    else await chat.try(() => history.readDecisions());
+  }
+
+  /** @param {Turn} turn @param {ProtocolEvent} event */
+  #take(turn, event) {
+    const chat = this.#chat;
+    applyEvent(turn, event);
+    for (const one of chat.turns) if (one !== turn) applyToEarlier(one, event);
+    if (event.type === 'response.created') {
+      chat.history.remember();
+      this.#warnOfOther(event.response.agent);
+    }
+    const tool = event.item?.type === 'mcp_call' ? event.item : undefined;
+    if (tool && event.type === 'response.output_item.added') this.#app.announce(`Running ${tool.name}.`);
+    if (endsTurn(event)) this.#app.announce(spokenTurn(turn));
+    this.#app.onChange();
+  }
+
+  /**
+   * The default agent answers if the chosen one is no longer there.
+   * @param {string | undefined} agent who answers
+   */
+  #warnOfOther(agent) {
+    const chat = this.#chat;
+    if (agent === undefined || agent === chat.agentOfTurns) return;
+    chat.notice = `There is no agent ${chat.agentOfTurns} any more: ${agent}, the default agent, answers.`;
+  }
+}
+
+/**
+ * Ends a turn whose last event did not arrive.
+ * @param {Turn} turn @param {string | null} code @param {string} message
+ */
+function failTurn(turn, code, message) {
+  const isGone = code === 'response_not_found' || code === 'response_events_expired';
+  if (isGone) turn.responseId = '';
+  const text = 'The turn was cut off: the connection was lost, and the server no longer has its events.';
+  endTurn(turn, { status: 'failed', error: isGone ? { code: LOST, message: text } : { code, message } });
+  turn.isCut = UNKNOWN_ENDS.includes(code ?? '');
+}
