@@ -196,18 +196,3 @@ export function newKey() {
   const digits = crypto.getRandomValues(new Uint8Array(10));
   return `play-${Array.from(digits, (digit) => '23456789abcdefghjkmnpqrstuvwxyz'[digit % 31]).join('')}`;
 }
-
-/** The ids of the conversations that the address names. */
-export function addressedSessions() {
-  const text = location.hash.slice(1);
-  return text === '' ? [] : text.split(',').map(decodeURIComponent);
-}
-
-/**
- * Puts conversations into the address, so that a reload, a bookmark and the back button find them.
- * @param {readonly string[]} ids
- */
-export function setAddress(ids) {
-  const hash = ids.length === 0 ? '' : `#${ids.map(encodeURIComponent).join(',')}`;
-  if (location.hash !== hash) history.pushState(null, '', location.pathname + location.search + hash);
-}

@@ -1,3 +1,5 @@
+import { messagesOf } from './turn-messages.js';
+
 /** @typedef {'curl' | 'js' | 'python' | 'wscat'} Language */
 /** @typedef {'chat' | 'responses'} Surface an API: chat completions or Responses */
 
@@ -19,6 +21,19 @@ export const LANGUAGES = [
   { id: 'python', label: 'Python' },
   { id: 'wscat', label: 'wscat' },
 ];
+
+/**
+ * The request that the snippets show: the draft of a conversation, or else its last message.
+ * @param {import('./conversation.js').Conversation} chat
+ */
+export function requestOf({ agent, turns, isStateless, sessionKey: key, draft }) {
+  const last = turns.at(-1);
+  const isNew = draft.trim() !== '' || !last;
+  const input = isNew ? draft.trim() || 'Hello' : last.input;
+  const earlier = (isNew ? turns : turns.slice(0, -1)).map((turn) => ({ ...turn, images: [] })); // they would be too long
+  const message = { role: 'user', content: input };
+  return { agent, key, messages: isStateless ? [...messagesOf(earlier), message] : [message] };
+}
 
 /**
  * The request as a program. @param {Language} language @param {SnippetRequest} request @returns

@@ -1,5 +1,6 @@
 import { html, nothing, render } from 'lit/html.js';
 import { Playground } from '../playground.js';
+import { deleteSession, forkSession, renameSession } from '../session-actions.js';
 import { listenForFiles } from './attachments.js';
 import { agentSelect, columns } from './columns.js';
 import { composer } from './conversation.js';
@@ -255,7 +256,7 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
   async openSession(session) {
     this.isAtEnd = true;
     this.toggleSidebar(false);
-    await this.app.open(session);
+    await this.app.address.openSession(session);
     this.focusMessage();
   }
 
@@ -263,7 +264,7 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
   async openTabChat(id) {
     this.isAtEnd = true;
     this.toggleSidebar(false);
-    await this.app.openTabChat(id);
+    await this.app.address.go([id]);
     this.focusMessage();
   }
 
@@ -358,19 +359,19 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
   /** @param {string} title */
   renameSession(title) {
     this.closeDialogs();
-    if (this.target && title !== '') void this.app.rename(this.target, title);
+    if (this.target && title !== '') void renameSession(this.app, this.target, title);
   }
 
   deleteSession() {
     this.closeDialogs();
-    if (this.target) void this.app.remove(this.target);
+    if (this.target) void deleteSession(this.app, this.target);
     this.focusMessage();
   }
 
   forkSession() {
     this.find('#session-menu')?.hidePopover();
     this.toggleSidebar(false);
-    if (this.target) void this.app.fork(this.target);
+    if (this.target) void forkSession(this.app, this.target);
   }
 
   /** Not on touch screens, where the keyboard would cover half of the page. */

@@ -1,7 +1,7 @@
 import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
 import { BASE } from '../api.js';
-import { LANGUAGES, snippetOf } from '../snippets.js';
+import { LANGUAGES, requestOf, snippetOf } from '../snippets.js';
 import { responsesOf } from '../trace.js';
 import { copyButton, duration, iconButton } from './parts.js';
 import { wrapButton } from './wrap.js';
@@ -141,7 +141,7 @@ function code(view) {
   const { language, stream } = view.code;
   const isLive = language === 'wscat';
   const surface = app.server.hasResponses ? view.code.surface : 'chat';
-  const text = snippetOf(language, { ...app.requestOf(view.draft), base: BASE.href, token, surface, stream });
+  const text = snippetOf(language, { ...requestOf(app.chat), base: BASE.href, token, surface, stream });
   const { label = '' } = LANGUAGES.find(({ id }) => id === language) ?? {};
   const hint = token ? html`. Set the variable <code>PLUGBOARD_TOKEN</code> to your token.` : '.';
   const segment = (/** @type {boolean} */ isOn, /** @type {string} */ name, /** @type {Partial<View['code']>} */ change) =>

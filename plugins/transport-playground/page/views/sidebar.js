@@ -1,5 +1,6 @@
 import { html, nothing } from 'lit/html.js';
 import { newestOfGroups } from '../branches.js';
+import { filterSessions } from '../session-actions.js';
 import { sessionTitle, titleOf } from '../sessions.js';
 import { ago, icon, iconButton } from './parts.js';
 
@@ -37,7 +38,7 @@ function finder(view) {
   if (sessions.status !== 'ready' || (sessions.list.length === 0 && !sessions.isFiltered)) return nothing;
   const isOn = agent !== '' || status !== '';
   const onSearch = (/** @type {Event} */ { target }) =>
-    app.filterSessions({ search: /** @type {HTMLInputElement} */ (target).value });
+    filterSessions(app, { search: /** @type {HTMLInputElement} */ (target).value });
   return html`
     <div class="finder">
       <input type="search" aria-label="Search sessions" placeholder="Search" maxlength="200" autocomplete="off"
@@ -49,7 +50,7 @@ function finder(view) {
     </div>
     <div id="session-filter" class="popover" popover role="dialog" aria-label="Filter sessions">
       ${choice('Agent', agent, [['', 'All agents'], ...server.models.map(({ id }) => [id, id])], (value) =>
-        app.filterSessions({ agent: value }),
+        filterSessions(app, { agent: value }),
       )}
       ${choice(
         'State',
@@ -59,7 +60,7 @@ function finder(view) {
           ['running', 'Running'],
           ['idle', 'Idle'],
         ],
-        (value) => app.filterSessions({ status: value }),
+        (value) => filterSessions(app, { status: value }),
       )}
     </div>`;
 }
@@ -118,7 +119,7 @@ function sessionList(view) {
   if (status === 'failed') return html`<p class="hint">Sessions cannot be listed. ${error}</p>`;
   if (status !== 'ready') return nothing;
   if (list.length === 0 && app.sessions.isFiltered) {
-    const clear = () => app.filterSessions({ search: '', agent: '', status: '' });
+    const clear = () => filterSessions(app, { search: '', agent: '', status: '' });
     return html`<p class="hint">No session matches. <button class="plain" @click=${clear}>Show all</button></p>`;
   }
   if (list.length === 0) return html`<p class="hint">No sessions yet. Your first message begins one.</p>`;

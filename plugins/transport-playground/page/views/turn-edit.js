@@ -1,5 +1,6 @@
 import { html, nothing } from 'lit/html.js';
 import { isAsked, isDropped, isRunning } from '../turn.js';
+import { openBranch, sendAgain } from '../versions.js';
 import { messageImages } from './attachments.js';
 import { icon, iconButton } from './parts.js';
 
@@ -27,7 +28,7 @@ function versions(turn, chat, view) {
     const session = versions[to];
     return html`
       <button type="button" class="small" aria-label=${label} ?disabled=${!session}
-        @click=${() => session && view.app.openBranch(chat, session)}>${sign}</button>`;
+        @click=${() => session && openBranch(view.app, chat, session)}>${sign}</button>`;
   };
   return html`
     <div class="versions" role="group" aria-label="Versions of this message">
@@ -43,7 +44,7 @@ function editor(turn, chat, view) {
     const { value } = /** @type {HTMLTextAreaElement} */ (view.find('#edited'));
     if ((value.trim() === '' && turn.images.length === 0) || chat.isRunning) return;
     close();
-    void view.app.again(chat, turn, value.trim());
+    void sendAgain(view.app, chat, turn, value.trim());
   };
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Escape') close();
@@ -79,7 +80,7 @@ export function notKept(turn, { isReconnecting, isStateless }) {
 /** @param {Turn} turn @param {Conversation} chat @param {View} view @param {boolean} isLast */
 export function again(turn, chat, view, isLast) {
   if (!isAsked(turn) || isRunning(turn)) return nothing;
-  const retry = html`<button class="small" @click=${() => view.app.again(chat, turn)}>${icon('retry')} Retry</button>`;
+  const retry = html`<button class="small" @click=${() => sendAgain(view.app, chat, turn)}>${icon('retry')} Retry</button>`;
   return html`
     ${iconButton('edit', 'Edit and send again', () => view.editTurn(turn), 'edit-turn')}
     ${isLast || isDropped(turn) ? retry : nothing}`;

@@ -1,0 +1,54 @@
+/** @typedef {import('./playground.js').Playground} Playground */
+
+/** Milliseconds between looks at the server. */
+const LOOK_INTERVAL = 1500;
+
+/** Looks after which the sessions are read again, which other tabs and clients may have changed. */
+const LOOKS = 3;
+
+/** Looks at the server while the page is visible: whether it is there, and what others have done. */
+export class ServerWatch {
+  #app;
+  #looks = 0;
+  #isLooking = false;
+
+  /** @param {Playground} app */
+  constructor(app) {
+    this.#app = app;
+  }
+
+  start() {
+    document.addEventListener('visibilitychange', () => void this.look());
+    setInterval(() => void this.look(), LOOK_INTERVAL);
+  }
+
+  async look() {
+    if (document.hidden || this.#isLooking) return;
+    this.#isLooking = true;
+    const { server } = this.#app;
+    const { health } = server;
+    const isBack = await server.readHealth();
+    if (isBack) await this.#comeBack();
+    else if (server.isOpen && server.health === 'ready' && ++this.#looks % LOOKS === 0) await this.#refresh();
+    this.#isLooking = false;
+    if (health !== server.health) this.#app.changed();
+  }
+
+  /** The server answers again. It may be another version. */
+  async #comeBack() {
+    const { server } = this.#app;
+    await this.#app.try(() => server.readSettings());
+    if (server.access === 'unreachable') await this.#app.enter();
+    if (server.isOpen) await this.#app.reopen();
+  }
+
+  /** Shows what other tabs and clients have done. */
+  async #refresh() {
+    const app = this.#app;
+    if (!app.server.canKeepSessions) return;
+    await Promise.all(app.chats.map((chat) => chat.history.refresh().catch(() => undefined)));
+    const before = JSON.stringify(app.sessions.list);
+    if (!app.sessions.hasMoreThanOnePage) await app.sessions.load();
+    if (before !== JSON.stringify(app.sessions.list)) app.changed();
+  }
+}
