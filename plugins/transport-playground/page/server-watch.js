@@ -6,7 +6,9 @@ const LOOK_INTERVAL = 1500;
 /** Looks after which the sessions are read again, which other tabs and clients may have changed. */
 const LOOKS = 3;
 
-/** Looks at the server while the page is visible: whether it is there, and what others have done. */
+/**
+ * Looks at the server while the page is visible: whether it is there, and what others have done.
+ */
 export class ServerWatch {
   #app;
   #looks = 0;

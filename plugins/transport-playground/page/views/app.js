@@ -1,13 +1,19 @@
 import { html, nothing, render } from 'lit/html.js';
 import { Playground } from '../playground.js';
-import { deleteSession, forkSession, renameSession } from '../session-actions.js';
+import { forkSession } from '../session-actions.js';
+import { Announcer } from './announcer.js';
 import { listenForFiles } from './attachments.js';
-import { agentSelect, columns } from './columns.js';
-import { composer } from './conversation.js';
+import { columns } from './columns.js';
+import { composer, fitMessage } from './composer.js';
+import { dialogs, openDialog } from './dialogs.js';
+import { header } from './header.js';
 import { followNewest, inspector } from './inspector.js';
-import { copyFrom, icon, iconButton } from './parts.js';
-import { listenForShortcuts, shortcutList, showShortcuts } from './shortcuts.js';
-import { dialogs, sidebar } from './sidebar.js';
+import { notice } from './notice.js';
+import { copyFrom } from './parts.js';
+import { openPopover } from './popover.js';
+import { followEnd, noteEnd, toEnd } from './scrolling.js';
+import { listenForShortcuts, shortcutList } from './shortcuts.js';
+import { sidebar } from './sidebar.js';
 import { trialNote } from './trial-fields.js';
 
 /** @typedef {import('../sessions.js').Session} Session */
@@ -15,12 +21,6 @@ import { trialNote } from './trial-fields.js';
 
 /** Below this width the sidebar is a drawer. style.css has the same number. */
 const NARROW = matchMedia('(max-width: 56.25em)');
-
-/** The transcript follows new text while its end is at most this many pixels away. */
-const NEAR_END = 80;
-
-/** Least time between two texts for screen readers, in milliseconds. */
-const ANNOUNCE_INTERVAL = 1500;
 
 /**
  * The page. It renders into the document, without a shadow root, so that one style sheet covers
@@ -47,9 +47,7 @@ export class PlaygroundApp extends HTMLElement {
   /** The session that the open menu or dialog is about. @type {Session | undefined} */
   target;
   #access = '';
-  #announced = '';
-  #announcedAt = 0;
-
+  #announcer = new Announcer();
   /** Resolves when the pending changes are rendered. @type {Promise<void> | undefined} */
   #update;
 
@@ -70,7 +68,7 @@ export class PlaygroundApp extends HTMLElement {
     void app.start().then(async () => {
       await this.updateComplete;
       this.ariaBusy = 'false';
-      if (app.server.needsToken) this.openDialog('token');
+      if (app.server.needsToken) openDialog(this, 'token');
       else this.focusMessage();
     });
   }
@@ -78,7 +76,7 @@ export class PlaygroundApp extends HTMLElement {
   /** Opens the dialog when a token ends that was accepted before. */
   #askForToken() {
     const { access } = this.app.server;
-    if (access === 'refused' && this.#access === 'ok') this.openDialog('token');
+    if (access === 'refused' && this.#access === 'ok') openDialog(this, 'token');
     this.#access = access;
   }
 
@@ -109,13 +107,13 @@ export class PlaygroundApp extends HTMLElement {
       <main>
         <h1 class="off-screen">${app.server.settings.title}</h1>
         <div class="main" ?inert=${isCovered}>
-          ${this.#header()}
-          <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => this.#onScroll()}>
+          ${header(this)}
+          <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => noteEnd(this)}>
             ${columns(this)}
           </div>
           <div class="dock">
-            ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
-            ${this.#notice()}
+            ${this.isAtEnd || !hasTurns ? nothing : toEnd(this)}
+            ${notice(this)}
             ${app.chats.map((chat) =>
               trialNote(
                 chat,
@@ -128,7 +126,7 @@ export class PlaygroundApp extends HTMLElement {
         </div>
       </main>
       ${inspector(this)} ${dialogs(this)} ${shortcutList()}
-      <div class="off-screen" aria-live="polite">${this.#announced}</div>`;
+      <div class="off-screen" aria-live="polite">${this.#announcer.text}</div>`;
   }
 
   #updated() {
@@ -136,95 +134,10 @@ export class PlaygroundApp extends HTMLElement {
     const { agent, turns } = chat;
     const { title } = server.settings;
     document.title = turns.length > 0 ? `${agent} · ${title}` : title;
-    if (this.isAtEnd) this.#transcript?.scrollTo({ top: 1e9 });
-    else this.#onScroll(); // a card that closes may leave nothing to scroll
-    this.#announce();
-    this.#fitMessage();
+    followEnd(this);
+    this.#announcer.announce(this.app.announcement, () => this.requestUpdate());
+    fitMessage(this);
     followNewest(this);
-  }
-
-  #header() {
-    const { chat, chats, server } = this.app;
-    const compare = html`
-      <button class="tool-button" title="Compare" aria-label="Compare two agents" @click=${() => this.app.compare()}>
-        ${icon('columns')}<span>Compare</span>
-      </button>`;
-    return html`
-      <header class="top">
-        ${iconButton('menu', 'Open the menu', () => this.toggleSidebar(true), 'only-narrow')}
-${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
-        ${chats.length === 1 && chat.agent !== '' ? iconButton('info', 'About this agent', () => this.openCard(chat)) : nothing}
-        <span class="spread"></span>
-        ${iconButton('keyboard', 'Keyboard shortcuts', () => showShortcuts(this), 'only-keys')}
-        ${chats.length === 1 && server.isOpen ? compare : nothing} ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
-      </header>`;
-  }
-
-  /** @param {'code' | 'events'} panel @param {string} label */
-  #panelButton(panel, label) {
-    const isOn = this.panel === panel;
-    return html`
-      <button class="tool-button" title=${label} aria-label=${label} aria-pressed=${isOn}
-        @click=${() => this.showPanel(isOn ? '' : panel)}>
-        ${icon(panel === 'code' ? 'code' : 'pulse')}<span>${label}</span>
-      </button>`;
-  }
-
-  /**
-   * Adds earlier turns above what the reader sees, which stays where it is. @param
-   * {import('../conversation.js').Conversation} chat
-   */
-  async loadOlder(chat) {
-    const area = this.#transcript;
-    const below = area ? area.scrollHeight - area.scrollTop : 0;
-    this.isAtEnd = false;
-    await chat.history.loadOlder();
-    await this.updateComplete;
-    area?.scrollTo({ top: area.scrollHeight - below });
-  }
-
-  #toEnd() {
-    const onClick = () => {
-      this.isAtEnd = true;
-      this.requestUpdate();
-    };
-    return html`<button class="to-end" @click=${onClick}>${icon('down')} Newest</button>`;
-  }
-
-  /** What went wrong outside a turn, or what the next message does. */
-  #notice() {
-    const { app } = this;
-    const { chat, chats } = app;
-    const text = app.notice || (chats.length === 1 ? chat.notice : '');
-    const { newVersion } = app.server;
-    if (text === '' && newVersion !== '') return replaced(newVersion);
-    if (text === '') return chats.some(({ changesAgent }) => changesAgent) ? this.#changeOfAgent() : nothing;
-    return html`
-      <div class="notice" role="alert">
-        ${icon('warning')}<span>${text}</span>${iconButton('close', 'Dismiss', () => app.dismissNotice())}
-      </div>`;
-  }
-
-  #changeOfAgent() {
-    const { agent = '' } = this.app.chats.find(({ changesAgent }) => changesAgent) ?? {};
-    return html`
-      <p class="notice quiet" role="status">
-        Your next message begins a new session with ${agent}. This conversation stays in the list.
-      </p>`;
-  }
-
-  get draft() {
-    return this.app.chat.draft;
-  }
-
-  submit() {
-    const { chat } = this.app;
-    const { images } = chat;
-    const text = this.draft.trim();
-    if ((text === '' && images.length === 0) || this.app.isRunning) return;
-    this.setDraft('');
-    chat.setImages([]);
-    this.say(text, images);
   }
 
   /** @param {string} text @param {readonly string[]} [images] */
@@ -232,11 +145,6 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     this.isAtEnd = true;
     void this.app.send(text, images);
     this.focusMessage();
-  }
-
-  /** @param {string} draft */
-  setDraft(draft) {
-    this.app.chat.setDraft(draft);
   }
 
   /** @param {Turn | undefined} turn whose message is changed; undefined to leave it */
@@ -309,63 +217,8 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
   /** @param {Event} event @param {Session} session */
   openMenu(event, session) {
     this.target = session;
-    this.openPopover(event, '#session-menu');
+    openPopover(this, event, '#session-menu');
     this.requestUpdate();
-  }
-
-  /**
-   * Opens a popover below or above the button that was clicked.
-   * @param {Event} event @param {string} selector
-   */
-  openPopover(event, selector) {
-    const button = /** @type {HTMLElement} */ (event.currentTarget);
-    const popover = this.find(selector);
-    if (!popover?.togglePopover({ source: button })) return;
-    const { left, right, bottom, top } = button.getBoundingClientRect();
-    const { offsetWidth, offsetHeight } = popover;
-    const x = left + offsetWidth > innerWidth - 8 ? right - offsetWidth : left;
-    const y = bottom + offsetHeight + 8 > innerHeight ? top - offsetHeight - 6 : bottom + 6;
-    popover.style.left = `${Math.max(8, x)}px`;
-    popover.style.top = `${Math.max(8, y)}px`;
-    /** @type {HTMLElement | null} */ (popover.querySelector('button, input:checked'))?.focus();
-  }
-
-  /** @param {'token' | 'rename' | 'delete'} name */
-  openDialog(name) {
-    this.find('#session-menu')?.hidePopover();
-    this.toggleSidebar(false);
-    this.requestUpdate();
-    void this.updateComplete.then(() => {
-      const dialog = /** @type {HTMLDialogElement} */ (this.find(`#${name}-dialog`));
-      if (!dialog.open) dialog.showModal();
-      dialog.querySelector('input')?.select();
-    });
-  }
-
-  closeDialogs() {
-    for (const dialog of this.querySelectorAll('dialog')) dialog.close();
-  }
-
-  /** @param {string} token */
-  async enterToken(token) {
-    await this.app.setToken(token);
-    const field = /** @type {HTMLInputElement} */ (this.find('#token'));
-    if (this.app.server.access === 'refused') return field.focus(); // what was typed can be mended
-    field.value = '';
-    if (token !== '') this.closeDialogs();
-    this.focusMessage();
-  }
-
-  /** @param {string} title */
-  renameSession(title) {
-    this.closeDialogs();
-    if (this.target && title !== '') void renameSession(this.app, this.target, title);
-  }
-
-  deleteSession() {
-    this.closeDialogs();
-    if (this.target) void deleteSession(this.app, this.target);
-    this.focusMessage();
   }
 
   forkSession() {
@@ -386,19 +239,6 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     return this.querySelector(selector);
   }
 
-  get #transcript() {
-    return this.find('#transcript');
-  }
-
-  #onScroll() {
-    const area = this.#transcript;
-    if (!area) return;
-    const isAtEnd = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_END;
-    if (isAtEnd === this.isAtEnd) return;
-    this.isAtEnd = isAtEnd;
-    this.requestUpdate();
-  }
-
   /** @param {string} agent @param {import('../conversation.js').Conversation} chat */
   pickAgent(agent, chat) {
     this.app.selectAgent(agent, chat);
@@ -411,40 +251,12 @@ ${chats.length === 1 ? agentSelect(chat, this, 'Agent') : nothing}
     this.find('#message')?.focus();
   }
 
-  /** Shows the draft, in a field as high as the text. */
-  #fitMessage() {
-    const field = /** @type {HTMLTextAreaElement} */ (this.find('#message'));
-    if (field.value !== this.draft) field.value = this.draft;
-    field.style.height = 'auto';
-    field.style.height = `${field.scrollHeight}px`; // the style sheet has a limit
-  }
-
-  /** Passes the newest announcement to screen readers, but not each one of a quick series. */
-  #announce() {
-    const { announcement } = this.app;
-    if (announcement === this.#announced) return;
-    const wait = this.#announcedAt + ANNOUNCE_INTERVAL - performance.now();
-    setTimeout(() => this.requestUpdate(), Math.max(0, wait));
-    if (wait > 0) return;
-    this.#announcedAt = performance.now();
-    this.#announced = announcement;
-  }
-
   /** The copy buttons of code blocks are made outside the templates. @param {Element} target */
   #copyCode(target) {
     const button = /** @type {HTMLElement | null} */ (target.closest('.copy-code'));
     const code = button?.closest('.code-frame')?.querySelector('code');
     if (button && code) void copyFrom(button, code.textContent ?? '');
   }
-}
-
-/** Says that the server is newer than the page. @param {string} version */
-function replaced(version) {
-  return html`
-    <div class="notice quiet" role="status">
-      <span>The server was replaced by version ${version}. Reload the page to use it: what you typed stays.</span>
-      <button class="plain" @click=${() => location.reload()}>Reload</button>
-    </div>`;
 }
 
 customElements.define('playground-app', PlaygroundApp);

@@ -1,7 +1,9 @@
 import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
-import { turnView } from './conversation.js';
+import { openDialog } from './dialogs.js';
 import { icon, iconButton } from './parts.js';
+import { loadOlder } from './scrolling.js';
+import { turnView } from './turn.js';
 
 /** @typedef {import('../conversation.js').Conversation} Conversation */
 /** @typedef {import('../server.js').Model} Model */
@@ -37,7 +39,7 @@ function column(chat, at, view) {
 
 /** @param {Conversation} chat @param {View} view @param {string} label */
 function turns(chat, view, label) {
-  const older = html`<button class="plain older" @click=${() => view.loadOlder(chat)}>Show earlier turns</button>`;
+  const older = html`<button class="plain older" @click=${() => loadOlder(view, chat)}>Show earlier turns</button>`;
   return html`
     <div class="column" role="log" aria-live="off" aria-label=${label}>
       ${chat.history.olderThan === undefined ? nothing : older} ${repeat(
@@ -74,7 +76,7 @@ function empty(chat, view) {
   if (chat.history.isOpening || server.access === 'checking')
     return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
   if (server.needsToken) {
-    const enter = html`<button class="primary" @click=${() => view.openDialog('token')}>${icon('key')} Enter token</button>`;
+    const enter = html`<button class="primary" @click=${() => openDialog(view, 'token')}>${icon('key')} Enter token</button>`;
     return welcome('Enter a token', 'This server requires an API token. You will see the agents that it can reach.', enter);
   }
   if (server.access === 'unreachable') {

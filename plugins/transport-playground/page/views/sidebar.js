@@ -2,7 +2,9 @@ import { html, nothing } from 'lit/html.js';
 import { newestOfGroups } from '../branches.js';
 import { filterSessions } from '../session-actions.js';
 import { sessionTitle, titleOf } from '../sessions.js';
+import { openDialog } from './dialogs.js';
 import { ago, icon, iconButton } from './parts.js';
+import { openPopover } from './popover.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../sessions.js').Session} Session */
@@ -21,11 +23,11 @@ export function sidebar(view) {
       <nav class="sessions" aria-label="Sessions">${tabChats(view)} ${sessionList(view)}</nav>
       ${serverBox(view)}
       <div id="session-menu" class="popover menu" popover role="menu" aria-label="Session" @keydown=${onMenuKey}>
-        <button role="menuitem" @click=${() => view.openDialog('rename')}>${icon('edit')} Rename</button>
+        <button role="menuitem" @click=${() => openDialog(view, 'rename')}>${icon('edit')} Rename</button>
         <button role="menuitem" @click=${() => view.forkSession()}>${icon('fork')} Fork</button>
         <button role="menuitem" @click=${() => save(view, 'md')}>${icon('save')} Export as Markdown</button>
         <button role="menuitem" @click=${() => save(view, 'json')}>${icon('save')} Export as JSON</button>
-        <button role="menuitem" class="danger" @click=${() => view.openDialog('delete')}>${icon('trash')} Delete</button>
+        <button role="menuitem" class="danger" @click=${() => openDialog(view, 'delete')}>${icon('trash')} Delete</button>
       </div>
     </aside>`;
 }
@@ -44,7 +46,7 @@ function finder(view) {
       <input type="search" aria-label="Search sessions" placeholder="Search" maxlength="200" autocomplete="off"
         .value=${search} @input=${onSearch}>
       <button class="icon-button" aria-label=${isOn ? 'Filter sessions, a filter is on' : 'Filter sessions'}
-        title="Filter" aria-pressed=${isOn} @click=${(/** @type {Event} */ event) => view.openPopover(event, '#session-filter')}>
+        title="Filter" aria-pressed=${isOn} @click=${(/** @type {Event} */ event) => openPopover(view, event, '#session-filter')}>
         ${icon('filter')}
       </button>
     </div>
@@ -176,7 +178,7 @@ function serverBox(view) {
       <div class="server-row"><span class="dot" data-tone=${healthTone}></span><span>Server</span><b>${healthWord}</b></div>
       ${
         settings.token
-          ? html`<button class="server-row" title="Change the token" @click=${() => view.openDialog('token')}>${status}</button>`
+          ? html`<button class="server-row" title="Change the token" @click=${() => openDialog(view, 'token')}>${status}</button>`
           : html`<div class="server-row">${status}</div>`
       }
       <div class="server-foot">
@@ -184,29 +186,6 @@ function serverBox(view) {
         ${settings.docs && html`<a href=${settings.docs} target="_blank" rel="noopener noreferrer">Docs</a>`}
       </div>
     </div>`;
-}
-
-/** @param {View} view */
-export function dialogs(view) {
-  const name = view.target ? sessionTitle(view.target) : '';
-  return html`
-    ${tokenDialog(view)}
-    ${dialog(view, {
-      id: 'rename',
-      title: 'Rename session',
-      body: html`
-        <label for="name">Name</label>
-        <input id="name" name="value" maxlength="200" required autocomplete="off" .value=${name}>`,
-      button: 'Rename',
-      onSubmit: (value) => view.renameSession(value),
-    })}
-    ${dialog(view, {
-      id: 'delete',
-      title: 'Delete this session?',
-      body: html`<p><b>${name}</b> is deleted from the server with all its messages. A running turn is stopped.</p>`,
-      button: 'Delete',
-      onSubmit: () => view.deleteSession(),
-    })}`;
 }
 
 /** The arrow keys move in the menu. @param {KeyboardEvent} event */
@@ -217,65 +196,4 @@ function onMenuKey(event) {
   const items = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll('button')];
   const at = items.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
   items.at((at + step) % items.length)?.focus();
-}
-
-/** @param {View} view */
-function tokenDialog(view) {
-  const { api, server } = view.app;
-  const isRefused = server.access === 'refused';
-  const [state, tone] = isRefused
-    ? ['The server refused this token: it is wrong, expired or revoked.', 'bad']
-    : server.access === 'ok'
-      ? ['The server accepted this token.', 'good']
-      : [html`Create one with <code>plugboard token create</code>.`, 'quiet'];
-  const onShow = (/** @type {Event} */ { target }) => {
-    const isShown = /** @type {HTMLInputElement} */ (target).checked;
-    /** @type {HTMLInputElement} */ (view.find('#token')).type = isShown ? 'text' : 'password';
-  };
-  const forget = html`<button type="button" class="plain danger" @click=${() => view.enterToken('')}>Forget token</button>`;
-  return dialog(view, {
-    id: 'token',
-    title: 'API token',
-    body: html`
-      <p>This server requires a token. It stays in this browser tab and is sent to this server only.</p>
-      <label for="token">Token</label>
-      <input id="token" name="value" type="password" autocomplete="off" required placeholder="svcp_…"
-        aria-describedby="token-state" aria-invalid=${isRefused}>
-      <label class="switch"><input type="checkbox" @change=${onShow}> Show the token</label>
-      <p id="token-state" class="field-state" role="status" data-tone=${tone}>${state}</p>`,
-    extra: api.token && forget,
-    button: 'Use token',
-    onSubmit: (value) => view.enterToken(value),
-  });
-}
-
-/**
- * @typedef {object} DialogParts
- * @property {string} id
- * @property {string} title
- * @property {unknown} body
- * @property {unknown} [extra] a button at the left
- * @property {string} button the label of the one that submits
- * @property {(value: string) => unknown} onSubmit receives the text of the dialog's input
- */
-
-/** @param {View} view @param {DialogParts} parts */
-function dialog(view, { id, title, body, extra, button, onSubmit }) {
-  const submit = (/** @type {SubmitEvent} */ event) => {
-    event.preventDefault();
-    const form = /** @type {HTMLFormElement} */ (event.target);
-    onSubmit(form.querySelector('input')?.value.trim() ?? '');
-  };
-  return html`
-    <dialog id=${`${id}-dialog`} aria-labelledby=${`${id}-title`}>
-      <form @submit=${submit}>
-        <h2 id=${`${id}-title`}>${title}</h2>
-        ${body}
-        <div class="dialog-buttons">
-          ${extra}<span class="spread"></span>
-          <button type="button" class="plain" @click=${() => view.closeDialogs()}>Cancel</button>
-          <button class="primary" data-is=${id}>${button}</button>
-        </div>
-      </form>
-    </dialog>`;
 }
