@@ -20,7 +20,7 @@ export class Transcript {
   #refusal = '';
   #calls: TurnToolCall[] = [];
   /** Ids of the calls before the first step. */
-  readonly #approved = new Set<string>();
+  readonly #approved: string[] = [];
   #results: TurnToolResult[] = [];
   #extra: Extra | undefined;
 
@@ -47,12 +47,12 @@ export class Transcript {
   /** A call that was approved is part of the step that asked, in an earlier turn. */
   #call(call: TurnToolCall): void {
     if (!this.#stepOpen) {
-      if (call.approval !== undefined) this.#approved.add(call.id);
+      if (call.approval !== undefined) this.#approved.push(call.id);
     } else if (!this.#calls.some(({ id }) => id === call.id)) this.#calls.push(call);
   }
 
   #result(result: TurnToolResult): void {
-    if (this.#stepOpen || this.#approved.has(result.id)) this.#results.push(result);
+    if (this.#stepOpen || this.#approved.includes(result.id)) this.#results.push(result);
   }
 
   #say(event: TurnText): void {

@@ -22,6 +22,8 @@ const NO_SESSION = 'The call needs the approval of a person, and can only wait f
 const NO_IDENTITY =
   'The call needs the approval of a person. It did not run, because its caller has no identity: the token has no subject.';
 
+const NO_OUTCOMES: ReadonlyMap<string, ToolOutcome> = new Map();
+
 interface TurnApprovalsOptions {
   readonly ids: IdSource;
   readonly principal: Principal;
@@ -45,9 +47,8 @@ export class TurnApprovals implements ApprovalDesk {
   readonly visibility: Target['toolVisibility'];
   /** The calls of this turn that wait. */
   readonly asked: NewApproval[] = [];
-  /** Results of the approved calls, by the ids of the calls. */
-  readonly outcomes = new Map<string, ToolOutcome>();
   readonly #options: TurnApprovalsOptions;
+  #outcomes: Map<string, ToolOutcome> | undefined;
   #turnId = '';
   #using: Spent = NOTHING_SPENT;
 
@@ -57,6 +58,11 @@ export class TurnApprovals implements ApprovalDesk {
     this.approved = options.approved ?? [];
     this.spent = options.spent ?? NOTHING_SPENT;
     this.visibility = options.visibility;
+  }
+
+  /** Results of the approved calls, by the ids of the calls. */
+  get outcomes(): ReadonlyMap<string, ToolOutcome> {
+    return this.#outcomes ?? NO_OUTCOMES;
   }
 
   /** A step makes calls. @param using what the turn has used with them. */
@@ -121,7 +127,8 @@ export class TurnApprovals implements ApprovalDesk {
         return undefined;
       },
       end: async (outcome) => {
-        this.outcomes.set(call.id, outcome);
+        this.#outcomes ??= new Map();
+        this.#outcomes.set(call.id, outcome);
         if (current.state !== 'ended') await records.end(current, outcome);
         current = { ...current, state: 'ended', outcome };
       },

@@ -121,14 +121,17 @@ function closeOpenCalls(
   }));
 }
 
+/** The indexes of the messages of open calls, by the ids of the calls. */
+const NONE_OPEN = new Map<string, number>();
+
 /**
  * Every stored call must have its result, and every result its call.
  * @param from results before this index answer earlier calls.
  */
 export function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
-  let open = new Map<string, number>();
-  for (const [index, message] of messages.entries()) {
-    if (index < from) continue;
+  let open = NONE_OPEN;
+  for (let index = from; index < messages.length; index++) {
+    const message = messages[index] as Message;
     if (message.role === 'tool') {
       if (!open.delete(message.tool_call_id)) {
         throw invalidRequest(
@@ -138,7 +141,8 @@ export function assertPairedToolCalls(messages: readonly Message[], from = 0): v
       }
     } else if (message.role !== 'system') {
       assertNoOpenCalls(open);
-      open = new Map(message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => [id, index]) : []);
+      const calls = message.role === 'assistant' ? message.tool_calls : undefined;
+      open = calls ? new Map(calls.map(({ id }) => [id, index])) : NONE_OPEN;
     }
   }
   assertNoOpenCalls(open);

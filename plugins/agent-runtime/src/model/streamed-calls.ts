@@ -15,8 +15,8 @@ interface StreamedCall {
 export class StreamedCalls {
   readonly #tools: readonly string[];
   readonly #ids: IdSource;
-  /** By the model's ids. */
-  readonly #calls = new Map<string, StreamedCall>();
+  /** By the model's ids. Most steps have none. */
+  #calls: Map<string, StreamedCall> | undefined;
 
   /** @param tools the names of the tools whose calls are streamed. */
   constructor(tools: readonly string[], ids: IdSource) {
@@ -27,6 +27,7 @@ export class StreamedCalls {
   /** Returns the event for the readers of the turn; undefined if they do not see the call yet. */
   add({ id, name, arguments: piece }: ModelToolCallDelta): AgentEvent | undefined {
     if (!this.#tools.includes(name)) return undefined;
+    this.#calls ??= new Map();
     const call = this.#calls.get(id) ?? { id: this.#newId(), name, pieces: [] };
     this.#calls.set(id, call);
     call.pieces.push(piece);
@@ -39,7 +40,7 @@ export class StreamedCalls {
    * @throws ModelError if a call is not the one that was streamed.
    */
   check(calls: readonly ModelToolCall[]): void {
-    for (const [id, streamed] of this.#calls) {
+    for (const [id, streamed] of this.#calls ?? []) {
       const call = calls.find((one) => one.id === id);
       if (!call || call.name !== streamed.name || !beginsWith(call.arguments, streamed.pieces)) {
         throw new ModelError(`it changed a call of the tool '${streamed.name}' that was already sent.`, { retryable: false });
@@ -49,8 +50,8 @@ export class StreamedCalls {
 
   /** The id of a complete call. To be asked once per call. */
   takeId({ id }: ModelToolCall): string {
-    const streamed = this.#calls.get(id);
-    this.#calls.delete(id);
+    const streamed = this.#calls?.get(id);
+    this.#calls?.delete(id);
     return streamed?.id ?? this.#newId();
   }
 

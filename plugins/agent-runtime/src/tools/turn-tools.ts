@@ -1,0 +1,57 @@
+import type { Turn } from '@plugboard/kernel';
+import { type ToolDeclaration, TurnError } from '@plugboard/kernel/contracts';
+import type { Agent } from '../directory/agent.js';
+import { byName, type Toolbox, toolboxWith } from './toolbox.js';
+
+/** The tools that the model may call in one turn. */
+export interface TurnTools {
+  /** Those of the agent. */
+  readonly toolbox: Toolbox;
+  /** Those of the agent, and the caller's own. */
+  readonly declarations: readonly ToolDeclaration[];
+  /** Names of the caller's tools whose calls are shown while the model writes them. */
+  readonly streamed: readonly string[];
+}
+
+const NONE: readonly string[] = [];
+
+/** @throws TurnError if a tool of the caller has the name of one of the agent. */
+export function turnTools(all: Toolbox, agent: Agent, turn: Turn): TurnTools {
+  const declared = toolboxWith(all, turn.tools);
+  const { clientTools } = turn;
+  if (clientTools.length === 0) return { toolbox: declared, declarations: declared.declarations, streamed: NONE };
+  const toolbox = turn.session === undefined ? withoutReplaced(declared, agent, clientTools) : declared;
+  assertDistinct(clientTools, toolbox);
+  return {
+    toolbox,
+    declarations: [...toolbox.declarations, ...byName(clientTools)],
+    streamed: turn.incremental ? clientTools.map(({ name }) => name) : NONE,
+  };
+}
+
+/**
+ * Without a session nothing can wait for approval: a tool that needs it gives way to a client tool
+ * of its name, so that the caller decides.
+ */
+function withoutReplaced(toolbox: Toolbox, agent: Agent, clientTools: readonly ToolDeclaration[]): Toolbox {
+  const replaced = new Set(
+    clientTools.flatMap(({ name }) => {
+      const known = toolbox.tools.get(name);
+      return known && agent.approves(known) ? [name] : [];
+    }),
+  );
+  if (replaced.size === 0) return toolbox;
+  return {
+    declarations: toolbox.declarations.filter(({ name }) => !replaced.has(name)),
+    tools: new Map([...toolbox.tools].filter(([name]) => !replaced.has(name))),
+  };
+}
+
+function assertDistinct(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {
+  const duplicate = clientTools.findIndex(({ name }) => toolbox.tools.has(name));
+  if (duplicate < 0) return;
+  const name = clientTools[duplicate]?.name;
+  throw new TurnError('invalid_request', `The tool '${name}' has the same name as one of the agent's own tools; rename it.`, {
+    param: `tools[${duplicate}].function.name`,
+  });
+}
