@@ -112,6 +112,17 @@ export interface SettledTail {
   readonly spent: Spent;
 }
 
+/** The tail of a session without open calls. */
+export const NO_TAIL: SettledTail = {
+  waiting: [],
+  approved: [],
+  denied: [],
+  closing: [],
+  copied: [],
+  params: undefined,
+  spent: NOTHING_SPENT,
+};
+
 /** The decisions that take effect, for the record of the turn: none while calls wait. */
 export function decisionsOf({ waiting, approved, denied, copied }: SettledTail): NonNullable<TurnRecord['decisions']> {
   if (waiting.length > 0) return [];

@@ -32,6 +32,7 @@ export function withResults(
   outcomes: ReadonlyMap<string, ToolOutcome>,
 ): readonly Message[] {
   const start = startOfAnswer(answer);
+  if (start === 0 && outcomes.size === 0) return [...added, ...answer];
   const lead = answer.slice(0, start);
   const end = endOfResults(added);
   const isImages = (index: number) => isToolImagesMessage(lead, index);

@@ -8,7 +8,7 @@ import { type HistoryBudget, historyView } from '../history/history-view.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { ApprovalTail, decisionsOf, type SettledTail } from './approval-tail.js';
+import { ApprovalTail, decisionsOf, NO_TAIL, type SettledTail } from './approval-tail.js';
 import { withResults, withTail } from './approved-results.js';
 import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
@@ -53,14 +53,7 @@ export class SessionConversation implements TurnConversation {
     const stored = await history.current(task.account, deps, signal);
     task.defer(() => history.idle());
     assertNotFull(stored);
-    const read = await ApprovalTail.read(this.#context, history.id, stored.messages);
-    const { system, added: fresh } = newMessages(stored.messages, read.messages, read.callIds, read.decides);
-    const tail = await read.settle(fresh.some(({ role }) => role !== 'tool'));
-    const added = withTail(
-      fresh,
-      tail,
-      read.messages.some(({ role }) => role === 'tool'),
-    );
+    const { system, added, tail } = await this.#newMessages(stored.messages);
     const budget = await budgetFor(this.#context, [...system, ...added]);
     const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = tail.params ? { ...made, params: tail.params } : made;
@@ -71,6 +64,18 @@ export class SessionConversation implements TurnConversation {
     const approvals = new TurnApprovals({ ...tail, ids, principal, params, records, visibility: agent.toolVisibility });
     this.#turn = { id: turn.id, stored, system, added, budget, tail, approvals };
     return turn;
+  }
+
+  /** What the request adds, and what becomes of the calls that were open. */
+  async #newMessages(stored: readonly Message[]): Promise<Pick<SessionTurn, 'system' | 'added' | 'tail'>> {
+    const { request } = this.#context;
+    if (request.approvals === undefined && openToolCalls(stored).length === 0)
+      return { ...newMessages(stored, request.messages), tail: NO_TAIL };
+    const read = await ApprovalTail.read(this.#context, this.#history.id, stored);
+    const { system, added: fresh } = newMessages(stored, read.messages, read.callIds, read.decides);
+    const tail = await read.settle(fresh.some(({ role }) => role !== 'tool'));
+    const hasResults = read.messages.some(({ role }) => role === 'tool');
+    return { system, added: withTail(fresh, tail, hasResults), tail };
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
@@ -141,10 +146,12 @@ export class SessionConversation implements TurnConversation {
   /** The calls that wait now, as they are stored. */
   #asked(messages: readonly Message[]): readonly (NewApproval & { readonly createdAt: number; readonly expiresAt: number })[] {
     const { agent, deps } = this.#context;
+    const { asked } = this.#loaded.approvals;
+    if (asked.length === 0) return [];
     const open = new Set(openToolCalls(messages));
     const createdAt = Math.floor(deps.clock.now());
     const times = { createdAt, expiresAt: createdAt + agent.approvalExpires };
-    return this.#loaded.approvals.asked.filter(({ call }) => open.has(call.id)).map((approval) => ({ ...approval, ...times }));
+    return asked.filter(({ call }) => open.has(call.id)).map((approval) => ({ ...approval, ...times }));
   }
 
   /** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */
