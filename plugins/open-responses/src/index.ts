@@ -36,6 +36,7 @@ export * from './events/outcome.js';
 export * from './events/replay.js';
 export * from './events/response-encoder.js';
 export * from './events/response-object.js';
+export { type TurnFacts, turnFacts } from './events/turn-facts.js';
 export * from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
 export type { EventReader } from './live/event-reader.js';

@@ -34,7 +34,17 @@ const TURN: ConversationTurn = {
     duration: 900,
     usage: TOKENS,
     reason: 'tool_calls',
-    steps: [{ connection: 'fast', start: 14, firstToken: 430, duration: 800, usage: TOKENS, reasoning: 'secret thoughts' }],
+    steps: [
+      {
+        connection: 'fast',
+        start: 14,
+        firstToken: 430,
+        duration: 800,
+        usage: TOKENS,
+        reasoning: 'secret thoughts',
+        reasoned: 300,
+      },
+    ],
     calls: [
       { id: 'a', name: 'files__read', tool: TOOL, step: 1, start: 814, duration: 30, state: 'failed' },
       { id: 'b', name: 'files__read', tool: TOOL, step: 1, start: 814, state: 'waiting', approval: 'mcpr_b' },
@@ -51,6 +61,7 @@ t.test('a turn shows when it began, what it did and how long it took', async (t)
     object: 'conversation.turn',
     turn: 3,
     created_at: 1_795_387_714,
+    created_at_ms: 1_795_387_714_900,
     status: 'completed',
     incomplete_details: null,
     queued_ms: 12,
@@ -64,6 +75,7 @@ t.test('a turn shows when it began, what it did and how long it took', async (t)
         duration_ms: 800,
         usage: USAGE,
         reasoning: 'secret thoughts',
+        reasoning_ms: 300,
       },
     ],
     calls: [
@@ -144,6 +156,7 @@ t.test('of a turn without a record only its number is known', async (t) => {
   t.strictSame(turnEntry({ turn: 1, messages: [] }, VIEW), {
     object: 'conversation.turn',
     created_at: null,
+    created_at_ms: null,
     status: 'completed',
     incomplete_details: null,
     queued_ms: null,

@@ -10,6 +10,7 @@ import type { AgentCards } from './agent-cards.js';
 import type { ApprovalDecision, Approvals } from './approvals.js';
 import type { Conversations } from './conversations.js';
 import type { BusyMode, Target } from './target.js';
+import type { TurnRecord } from './turn-record.js';
 
 /**
  * Runs agents. Called by transports, and by agents that are another agent's tool. Discipline:
@@ -84,6 +85,11 @@ export interface TurnEvents extends AsyncIterable<readonly AgentEvent[]> {
    * to see how.
    */
   cancel(): Promise<void>;
+  /**
+   * What has happened in the turn so far; undefined before it runs, or if the runtime keeps none.
+   * It changes as the turn goes on, and is never behind the events that were read.
+   */
+  readonly record?: TurnRecord | undefined;
 }
 
 /** What came of counting a request. @experimental */

@@ -2,8 +2,9 @@ import type { TurnFinished } from '../events/event.js';
 import type { Usage } from '../model/usage.js';
 
 /**
- * What happened in a turn of a session. The runtime stores it with the turn, as JSON. Times are in
- * milliseconds; `start` and `firstToken` count from the arrival of the request.
+ * What happened in a turn, or has happened so far. The runtime stores it with a turn of a session,
+ * as JSON. Times are in milliseconds, of a clock that never jumps; `start` and `firstToken` count
+ * from the arrival of the request.
  *
  * @experimental
  */
@@ -15,12 +16,15 @@ export interface TurnRecord {
   readonly startedAt?: number | undefined;
   /** How long it waited: for earlier turns of its session, and for the limits of the server. */
   readonly queued: number;
-  /** From the arrival of the request to the end. */
+  /** From the arrival of the request to the end; to now, while the turn runs. */
   readonly duration: number;
-  /** Tokens of all model calls. Undefined if the process died. */
+  /** Tokens of all model calls. Undefined if the turn did not end well. */
   readonly usage?: Usage | undefined;
-  /** Why it ended. `interrupted`: the process died. */
-  readonly reason: TurnFinished['reason'] | 'interrupted';
+  /**
+   * Why it ended; undefined while it runs. `interrupted`: the process died. Only turns that failed
+   * in the process that still runs have `failed`: they are not stored.
+   */
+  readonly reason?: TurnFinished['reason'] | 'interrupted' | 'failed' | undefined;
   /** The agent's limit that ended it, if one did. */
   readonly limit?: TurnFinished['limit'];
   /** The model calls, in order. */
@@ -30,7 +34,8 @@ export interface TurnRecord {
     readonly start: number;
     /** When the first text, reasoning or tool call arrived. */
     readonly firstToken?: number | undefined;
-    readonly duration: number;
+    /** Undefined while the model answers. */
+    readonly duration?: number | undefined;
     /** Undefined if the model server reported none. */
     readonly usage?: Usage | undefined;
     /**
@@ -38,6 +43,8 @@ export interface TurnRecord {
      * a note.
      */
     readonly reasoning?: string | undefined;
+    /** How long the model reasoned, from the first to the last piece that arrived. */
+    readonly reasoned?: number | undefined;
   }[];
   /** The tool calls, in the order in which they began. */
   readonly calls: readonly {
@@ -55,7 +62,7 @@ export interface TurnRecord {
      * - `completed`, `failed`: the tool ran, and its result is in the messages of the turn;
      * - `waiting`: a person has to approve it;
      * - `client`: the caller runs it;
-     * - `cut`: it has no result.
+     * - `cut`: it has no result, or none yet.
      */
     readonly state: 'completed' | 'failed' | 'waiting' | 'client' | 'cut';
     /** The id of the request for approval, if there was one. */

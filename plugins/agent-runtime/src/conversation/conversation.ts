@@ -5,7 +5,6 @@ import { answerTokens, mergeParams } from '../directory/parameters.js';
 import { type HistoryBudget, historyBudget } from '../history/history-view.js';
 import { estimateTokens, tokensOf } from '../history/message-size.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import type { TurnRecorder } from './turn-recorder.js';
 
 /** A turn that has begun. */
 export interface BegunTurn {
@@ -14,8 +13,6 @@ export interface BegunTurn {
   readonly usage: Usage | undefined;
   /** What it does with calls that need approval. */
   readonly approvals: TurnApprovals;
-  /** Receives the events of the turn. Absent if nothing keeps a record of it. */
-  readonly recorder?: TurnRecorder | undefined;
 }
 
 /**

@@ -14,7 +14,6 @@ import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './co
 import type { LoadedSession, SessionHistory } from './session-history.js';
 import { assertNotFull } from './session-limits.js';
 import { type SummaryResult, summarize } from './summarize.js';
-import { TurnRecorder } from './turn-recorder.js';
 
 /** What a turn loaded from its session. */
 interface SessionTurn {
@@ -35,14 +34,11 @@ export class SessionConversation implements TurnConversation {
   readonly isStored = true;
   readonly #context: TurnContext;
   readonly #history: SessionHistory;
-  readonly #recorder: TurnRecorder;
   #turn: SessionTurn | undefined;
 
   constructor(context: TurnContext, history: SessionHistory) {
-    const { task, agent, deps } = context;
     this.#context = context;
     this.#history = history;
-    this.#recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock: deps.clock }, agent.toolVisibility === 'full');
   }
 
   async load(): Promise<Turn> {
@@ -58,6 +54,7 @@ export class SessionConversation implements TurnConversation {
     const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = tail.params ? { ...made, params: tail.params } : made;
     task.number = stored.turns + 1;
+    task.recorder?.decide(decisionsOf(tail));
     const { principal } = request;
     const { params } = turn;
     const { ids, approvals: records } = deps;
@@ -85,12 +82,11 @@ export class SessionConversation implements TurnConversation {
     await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
     const summarizing = this.#summarizeIfDue();
     const { approvals } = this.#loaded;
-    const recorder = this.#recorder;
-    if (!summarizing) return { turn, usage: undefined, approvals, recorder };
+    if (!summarizing) return { turn, usage: undefined, approvals };
     const summarized = await summarizing;
     this.#turn = { ...this.#loaded, stored: summarized.stored };
     const view = historyView(summarized.stored, added, agent.history.policy, budget);
-    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, approvals, recorder };
+    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, approvals };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
@@ -109,7 +105,7 @@ export class SessionConversation implements TurnConversation {
     const turn = {
       turnId,
       messages,
-      record: this.#recorder.text(decisionsOf(tail)),
+      record: task.recorder?.text,
       user: request.session?.user,
       idempotency: task.idempotent?.answerRecord(),
       state,

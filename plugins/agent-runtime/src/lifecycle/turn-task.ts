@@ -5,6 +5,7 @@ import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
 import { Broadcast, type TurnReader } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 import type { IdempotentTurn } from './idempotency.js';
+import type { TurnRecorder } from './turn-recorder.js';
 
 /**
  * Where a turn stands:
@@ -45,6 +46,8 @@ export interface TurnTaskOptions {
 export class TurnTask {
   /** The number of the turn in its session, for its `started` event. Set when it begins. */
   number: number | undefined;
+  /** Collects what happens in the turn. Set when it begins to run. */
+  recorder: TurnRecorder | undefined;
   readonly request: TurnRequest;
   /** When the request arrived, on the monotonic clock. */
   readonly arrivedAt: number;
@@ -79,6 +82,7 @@ export class TurnTask {
     this.#broadcast = new Broadcast(fingerprint !== undefined, {
       onReaderLeft: () => this.#onReaderLeft(),
       cancel: () => this.cancel(),
+      record: () => this.recorder?.record,
     });
     const { promise, resolve } = Promise.withResolvers<TurnEnd>();
     this.ended = promise;
@@ -241,6 +245,7 @@ export class TurnTask {
     this.#state = state;
     this.#terminal = end;
     this.#settling?.cancel();
+    this.recorder?.end(end);
     for (let release = this.#deferred.pop(); release; release = this.#deferred.pop()) release();
     this.#broadcast.write(last);
     this.#broadcast.end();

@@ -2,9 +2,9 @@ import type { Logger, Message, SessionStore } from '@plugboard/kernel';
 import type { AssistantMessage, InterruptedTurn } from '@plugboard/kernel/contracts';
 import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import { approvalIdOf } from '../approvals/approval.js';
-import { interruptedRecord } from '../conversation/turn-recorder.js';
 import type { RestartPolicy } from '../directory/agent.js';
 import { newMessages } from '../history/session-input.js';
+import { interruptedRecord } from '../lifecycle/turn-recorder.js';
 
 const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answer was interrupted.' };
 

@@ -1,4 +1,4 @@
-import type { TurnEvents } from '@plugboard/kernel/contracts';
+import type { TurnEvents, TurnRecord } from '@plugboard/kernel/contracts';
 import { type Batch, sizeOf } from './batch.js';
 import { Channel } from './channel.js';
 
@@ -19,6 +19,8 @@ interface BroadcastOwner {
   onReaderLeft(): void;
   /** A reader wants the turn to end. Resolves when it has ended. */
   cancel(): Promise<void>;
+  /** What has happened in the turn so far. */
+  record(): TurnRecord | undefined;
 }
 
 /**
@@ -107,5 +109,9 @@ export class TurnReader extends Channel<Batch> implements TurnEvents {
 
   cancel(): Promise<void> {
     return this.#owner.cancel();
+  }
+
+  get record(): TurnRecord | undefined {
+    return this.#owner.record();
   }
 }

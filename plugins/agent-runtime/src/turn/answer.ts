@@ -24,7 +24,7 @@ export interface Answer {
  *
  * @throws TurnError, or another error, which is a defect.
  */
-export async function answer(context: TurnContext, { turn, usage, approvals, recorder }: BegunTurn): Promise<Answer> {
+export async function answer(context: TurnContext, { turn, usage, approvals }: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
   const transcript = new Transcript();
   let answered: Answer | undefined;
@@ -34,14 +34,14 @@ export async function answer(context: TurnContext, { turn, usage, approvals, rec
     const total = usage && end.type === 'finished' ? { ...end, usage: addUsage(usage, end.usage) } : end;
     task.idempotent?.add(batch.slice(0, -1));
     const last = [...batch.slice(0, -1), total];
-    recorder?.add(last);
+    task.recorder?.add(last);
     answered = { last, end: total, transcript };
   };
   const write = (batch: Batch) => {
     const end = endOf(batch);
     if (end) return finish(batch, end);
     task.idempotent?.add(batch);
-    recorder?.add(batch);
+    task.recorder?.add(batch);
     return task.write(batch);
   };
 

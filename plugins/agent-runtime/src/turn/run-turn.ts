@@ -6,6 +6,7 @@ import { StatelessConversation } from '../conversation/stateless-conversation.js
 import { startSpan } from '../diagnostics/channels.js';
 import { type Agent, agentForRequest } from '../directory/agent.js';
 import type { TurnContext, TurnDependencies } from '../lifecycle/turn-context.js';
+import { TurnRecorder } from '../lifecycle/turn-recorder.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
 import type { TurnEnd } from '../streams/batch.js';
 import { type Answer, answer } from './answer.js';
@@ -25,6 +26,8 @@ export async function runTurn(task: TurnTask, history: SessionHistory | undefine
   });
   try {
     const context = await admit(task, deps);
+    const keepsReasoning = history !== undefined && context.agent.toolVisibility === 'full';
+    task.recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock: deps.clock }, keepsReasoning);
     const conversation = history ? new SessionConversation(context, history) : new StatelessConversation(context);
     const loaded = await conversation.load();
     try {

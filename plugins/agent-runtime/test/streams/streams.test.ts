@@ -93,7 +93,7 @@ t.test('channel: a reader that leaves resumes the writer once, and removeLimit e
 });
 
 t.test('R-010 a channel of events is limited by their size, not their number', async (t) => {
-  const unread = () => new Broadcast(false, { onReaderLeft() {}, cancel: async () => {} }).join();
+  const unread = () => new Broadcast(false, { onReaderLeft() {}, cancel: async () => {}, record: () => undefined }).join();
   const many = unread();
   for (let at = 0; at < 500; at++) t.equal(many.write([text('token')]), undefined);
   const large = unread();

@@ -3,6 +3,7 @@ import {
   addUsage,
   type Target,
   type TurnApproval,
+  type TurnRecord,
   type TurnToolCall,
   type TurnToolCallDelta,
   type Usage,
@@ -20,6 +21,7 @@ import type { Outcome } from './outcome.js';
 import type { OutputItem } from './output-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
 import { MESSAGE, REASONING, REFUSAL, type TextForm, TextItem } from './text-item.js';
+import { TurnProgress } from './turn-progress.js';
 
 export interface EncoderOptions {
   /** What callers may see of the agent's own tool calls. */
@@ -66,6 +68,9 @@ export class ResponseEncoder {
   #open: TextItem | undefined;
   #usage: Usage | undefined;
   #connection: string | undefined;
+  readonly #progress = new TurnProgress();
+  /** The ids of the items of calls, by the ids of the calls. */
+  readonly #callItems = new Map<string, string>();
 
   constructor(head: ResponseHead, options: EncoderOptions) {
     this.id = head.id;
@@ -118,6 +123,20 @@ export class ResponseEncoder {
   }
 
   /**
+   * `svc:turn.progress`, after a batch was written: what has changed in the turn.
+   * @param turn its number in its session, from 1
+   * @returns undefined if nothing has.
+   */
+  progress(batch: readonly AgentEvent[], turn: number | undefined, record: TurnRecord): string | undefined {
+    const fields = this.#progress.next(batch, turn, record, {
+      visibility: this.#options.visibility,
+      itemOf: ({ id, approval, state }) => (state === 'waiting' ? approval : this.#callItems.get(id)) ?? null,
+      resultOf: () => undefined,
+    });
+    return fields === undefined ? undefined : this.#numbers.event('svc:turn.progress', fields);
+  }
+
+  /**
    * @param merges whether the text of one batch becomes one event, for a reader that falls behind.
    */
   write(batch: readonly AgentEvent[], merges = false): string[] {
@@ -166,6 +185,7 @@ export class ResponseEncoder {
   /** Drops the items. Nothing can be written any more. */
   release(): void {
     this.#items = [];
+    this.#callItems.clear();
   }
 
   /** The response while it is not over, as JSON. */
@@ -252,12 +272,14 @@ export class ResponseEncoder {
     this.#closeText(out);
     const index = this.#items.length;
     const form = this.#options.forms?.get(name) ?? { type: 'function', name, namespace: undefined };
+    const itemId = this.#itemId(form.type === 'custom' ? 'ctc' : 'fc', index);
     const item =
       form.type === 'custom'
-        ? new CustomCallItem(this.#itemId('ctc', index), index, { id, form }, this.#numbers)
-        : new FunctionCallItem(this.#itemId('fc', index), index, { id, form }, this.#numbers);
+        ? new CustomCallItem(itemId, index, { id, form }, this.#numbers)
+        : new FunctionCallItem(itemId, index, { id, form }, this.#numbers);
     this.#items.push(item);
     this.#openCalls.set(id, item);
+    this.#callItems.set(id, itemId);
     item.open(out);
     return item;
   }
@@ -267,9 +289,11 @@ export class ResponseEncoder {
     if (visibility === 'none') return;
     const index = this.#items.length;
     const shown = { tool, arguments: call.arguments, approval: call.approval, visibility };
-    const item = new McpCallItem(this.#itemId('mcp', index), index, shown, this.#numbers);
+    const id = this.#itemId('mcp', index);
+    const item = new McpCallItem(id, index, shown, this.#numbers);
     this.#items.push(item);
     this.#calls.set(call.id, item);
+    this.#callItems.set(call.id, id);
     item.open(out);
   }
 

@@ -1,5 +1,13 @@
 import type { AgentEvent, Clock, Logger } from '@plugboard/kernel';
-import { type Account, type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
+import {
+  type Account,
+  type AgentEvents,
+  type Failure,
+  failureOf,
+  type Timer,
+  TurnError,
+  type TurnEvents,
+} from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
@@ -46,7 +54,7 @@ export interface ResponseWork {
   /** The items of the request. */
   readonly input: readonly InputItem[];
   /** Runs the turn. Called once. */
-  run(signal: AbortSignal): AgentEvents;
+  run(signal: AbortSignal): AgentEvents & Pick<TurnEvents, 'record'>;
   /** Receives each batch of the turn's events. */
   observe(batch: readonly AgentEvent[]): void;
   /**
@@ -101,6 +109,8 @@ export class LiveResponse {
   readonly #resolveEnded: (end: ResponseEnd) => void;
   readonly #leaveAccount: () => void;
   #work: ResponseWork | undefined;
+  /** The turn, until the response has ended. */
+  #source: Pick<TurnEvents, 'record'> = {};
   #end: ResponseEnd | undefined;
   #status: 'queued' | 'in_progress' = 'in_progress';
   /** The number of the turn in its session. */
@@ -163,7 +173,9 @@ export class LiveResponse {
   async open(): Promise<Failure | undefined> {
     const { clock, session } = this.#options;
     if (!this.#work) throw new Error('the response has ended');
-    const turn = this.#work.run(this.#abort.signal)[Symbol.asyncIterator]();
+    const source = this.#work.run(this.#abort.signal);
+    this.#source = source;
+    const turn = source[Symbol.asyncIterator]();
     const first = turn.next();
     const late = Promise.withResolvers<'late'>();
     const timer = session && clock.after(QUEUED_AFTER, () => late.resolve('late'));
@@ -249,6 +261,7 @@ export class LiveResponse {
     if (first?.type === 'started') this.#begin(first.turn);
     this.#work?.observe(batch);
     const full = this.#events.write(this.#encoder.write(batch, this.#events.isPressed));
+    if (this.#encoder.extensions) this.#showProgress(batch);
     if (last?.type === 'finished') {
       this.logFields.finished(last);
       return this.#close(outcomeOfFinish(last), undefined);
@@ -303,6 +316,7 @@ export class LiveResponse {
     this.#resolveEnded(end);
     this.#work?.onEnd(end);
     this.#work = undefined;
+    this.#source = {};
   }
 
   /** Writes `svc:session.state`, if a connection asked for it. */
@@ -310,6 +324,13 @@ export class LiveResponse {
     const { session } = this.#options;
     if (!this.#encoder.extensions || !session || this.#turn === undefined) return;
     this.#events.write([this.#encoder.sessionState(session.name, state, this.#turn)]);
+  }
+
+  /** Writes `svc:turn.progress`, if the batch has changed what is known of the turn. */
+  #showProgress(batch: readonly AgentEvent[]): void {
+    const { record } = this.#source;
+    const event = record && this.#encoder.progress(batch, this.#turn, record);
+    if (event !== undefined) this.#events.write([event]);
   }
 
   #onReaderLeft(): void {

@@ -1,5 +1,12 @@
 import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
-import { type AgentEvents, type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency } from '@plugboard/kernel/contracts';
+import {
+  type AgentEvents,
+  type AgentRuntime,
+  NO_USAGE,
+  Transcript,
+  type TurnEvents,
+  type TurnIdempotency,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { TurnLogFields } from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
@@ -92,7 +99,7 @@ export class ResponseRunner {
     session: ResponseSession | undefined,
     signal: AbortSignal,
     idempotency: TurnIdempotency | undefined,
-  ): AgentEvents {
+  ): AgentEvents & Pick<TurnEvents, 'record'> {
     const { request, caller, head, turn } = plan;
     if (request.generate === false) return warmUp(head.id, turn.target.name);
     if (plan.compaction) return plan.compaction.sealed(this.#runtimes.one().run({ ...turn, signal }));

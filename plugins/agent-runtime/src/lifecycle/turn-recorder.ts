@@ -1,5 +1,6 @@
 import type { AgentEvent, Clock } from '@plugboard/kernel';
-import type { TurnApproval, TurnFinished, TurnRecord, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { TurnApproval, TurnRecord, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { TurnEnd } from '../streams/batch.js';
 
 /** Model calls and tool calls of a turn that are recorded, of each at most so many. */
 const MAX_ENTRIES = 1_000;
@@ -18,8 +19,11 @@ interface Arrival {
   readonly clock: Clock;
 }
 
+/** What arrives of a model's answer. */
+type Phase = 'nothing' | 'reasoning' | 'answer';
+
 /**
- * Collects what happened in a turn from its events as they pass, after the interceptors: what these
+ * Collects what happens in a turn from its events as they pass, after the interceptors: what these
  * removed is not kept. A token costs a comparison; everything else happens per step and call.
  *
  * A model call begins where the turn had nothing else to do: after `started`, or after the last
@@ -35,8 +39,9 @@ export class TurnRecorder {
   readonly #calls: Call[] = [];
   /** The model call that answers now. */
   #step: Step | undefined;
-  /** Whether nothing of its answer has arrived. */
-  #isSilent = false;
+  #phase: Phase = 'answer';
+  /** Since when it reasons. */
+  #thinkingSince = 0;
   #reasoning = '';
   #reasoningLeft = MAX_REASONING;
   /** Length of the reasoning of this step that is left out. */
@@ -44,7 +49,8 @@ export class TurnRecorder {
   /** Since when the turn waits for a model. */
   #idleSince = 0;
   #duration = 0;
-  #end: TurnFinished | undefined;
+  #end: TurnEnd | undefined;
+  #decisions: readonly Decision[] = [];
 
   /** Made when the turn begins to run. @param keepsReasoning whether callers may see it. */
   constructor({ arrivedAt, clock }: Arrival, keepsReasoning: boolean) {
@@ -60,29 +66,45 @@ export class TurnRecorder {
     for (let i = 0; i < events.length; i++) {
       const event = events[i] as AgentEvent;
       if (event.type === 'text') {
-        if (this.#isSilent) this.#hear();
+        if (this.#phase !== 'answer') this.#enter('answer');
       } else if (event.type === 'reasoning') {
-        if (this.#isSilent) this.#hear();
+        if (this.#phase !== 'reasoning') this.#enter('reasoning');
         if (this.#keepsReasoning) this.#reason(event.text);
       } else this.#other(event);
     }
   }
 
-  /** The record of a turn that has ended well, as JSON. */
-  text(decisions: readonly Decision[]): string {
-    const { reason = 'stop', limit, usage } = this.#end ?? {};
-    const record: TurnRecord = {
+  /** The turn begins with decisions about calls of earlier turns. */
+  decide(decisions: readonly Decision[]): void {
+    this.#decisions = decisions;
+  }
+
+  /** The turn has ended. Only the first call counts. */
+  end(end: TurnEnd): void {
+    if (this.#end) return;
+    this.#closeStep();
+    this.#duration = this.#now();
+    this.#end = end;
+  }
+
+  /** What has happened so far. */
+  get record(): TurnRecord {
+    const end = this.#end;
+    return {
       startedAt: this.#startedAt,
       queued: this.#queued,
-      duration: this.#duration,
-      usage,
-      reason,
-      limit,
+      duration: end ? this.#duration : this.#now(),
+      ...(end?.type === 'finished' && { usage: end.usage, limit: end.limit }),
+      reason: end?.type === 'finished' ? end.reason : end?.type,
       steps: this.#steps,
       calls: this.#calls,
-      decisions: decisions.length > 0 ? decisions : undefined,
+      decisions: this.#decisions.length > 0 ? this.#decisions : undefined,
     };
-    return JSON.stringify(record);
+  }
+
+  /** The record as JSON. */
+  get text(): string {
+    return JSON.stringify(this.record);
   }
 
   #other(event: AgentEvent): void {
@@ -92,12 +114,12 @@ export class TurnRecorder {
         break;
       case 'step':
         this.#closeStep();
-        this.#step = { connection: event.connection, start: this.#idleSince, duration: 0 };
-        this.#isSilent = true;
+        this.#step = { connection: event.connection, start: this.#idleSince };
+        this.#phase = 'nothing';
         if (this.#steps.length < MAX_ENTRIES) this.#steps.push(this.#step);
         break;
       case 'tool-call-delta':
-        if (this.#isSilent) this.#hear();
+        this.#enter('answer');
         break;
       case 'usage':
         if (this.#step) this.#step.usage = event.usage;
@@ -112,17 +134,22 @@ export class TurnRecorder {
         this.#result(event);
         break;
       case 'finished':
-        this.#closeStep();
-        this.#duration = this.#now();
-        this.#end = event;
+      case 'failed':
+        this.end(event);
         break;
     }
   }
 
-  /** The first piece of an answer. */
-  #hear(): void {
-    this.#isSilent = false;
-    if (this.#step) this.#step.firstToken = this.#now();
+  /** The first piece of reasoning, or of what follows it. */
+  #enter(phase: Phase): void {
+    const step = this.#step;
+    if (step && phase !== this.#phase) {
+      const now = this.#now();
+      if (this.#phase === 'nothing') step.firstToken = now;
+      if (phase === 'reasoning') this.#thinkingSince = now;
+      if (this.#phase === 'reasoning') step.reasoned = (step.reasoned ?? 0) + now - this.#thinkingSince;
+    }
+    this.#phase = phase;
   }
 
   #reason(text: string): void {
@@ -135,17 +162,18 @@ export class TurnRecorder {
   #closeStep(): void {
     const step = this.#step;
     if (!step) return;
+    if (this.#phase === 'reasoning') this.#enter('answer');
     step.duration = this.#now() - step.start;
     if (this.#omitted > 0) step.reasoning = `${this.#reasoning}\n… [${this.#omitted} characters left out]`;
     else if (this.#reasoning !== '') step.reasoning = this.#reasoning;
     this.#step = undefined;
-    this.#isSilent = false;
+    this.#phase = 'answer';
     this.#reasoning = '';
     this.#omitted = 0;
   }
 
   #begin({ id, name, tool, approval, arguments: text }: TurnToolCall, state: Call['state']): Call {
-    if (this.#isSilent) this.#hear();
+    this.#enter('answer');
     this.#closeStep();
     const call: Call = { id, name, tool, step: this.#steps.length, start: this.#now(), state };
     if (approval !== undefined) {

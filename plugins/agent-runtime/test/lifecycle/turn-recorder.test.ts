@@ -2,7 +2,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import type { TurnRecord } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { interruptedRecord, parseRecord, TurnRecorder } from '../../src/conversation/turn-recorder.js';
+import { interruptedRecord, parseRecord, TurnRecorder } from '../../src/lifecycle/turn-recorder.js';
 
 const START = Date.UTC(2026, 0, 1);
 const USAGE = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, reasoningTokens: 2 };
@@ -39,7 +39,8 @@ function record(
     clock.advance(at - clock.monotonic());
     recorder.add(events);
   }
-  return parseRecord(recorder.text(decisions));
+  recorder.decide(decisions);
+  return parseRecord(recorder.text);
 }
 
 t.test('a turn is recorded with its steps, calls, times and tokens', async (t) => {
@@ -64,7 +65,7 @@ t.test('a turn is recorded with its steps, calls, times and tokens', async (t) =
     reason: 'length',
     limit: 'max_steps',
     steps: [
-      { connection: 'fast', start: 12, duration: 288, usage: USAGE, firstToken: 150, reasoning: 'Let me see.' },
+      { connection: 'fast', start: 12, duration: 288, usage: USAGE, firstToken: 150, reasoning: 'Let me see.', reasoned: 150 },
       { connection: 'spare', start: 800, duration: 200, firstToken: 900 },
     ],
     calls: [
@@ -128,6 +129,57 @@ t.test('reasoning that callers may not see is not kept', async (t) => {
 t.test('decisions are kept with the turn that they took effect in', async (t) => {
   const decisions = [{ approval: 'mcpr_a', call: 'a', approve: false, by: 'expired' }] as const;
   t.strictSame(record([[0, finished()]], { decisions })?.decisions, decisions);
+});
+
+t.test('a turn that runs has a record of what happened so far', async (t) => {
+  const clock = new ManualClock();
+  const recorder = new TurnRecorder({ arrivedAt: clock.monotonic(), clock }, true);
+  recorder.add([
+    { type: 'started', turnId: 'turn_1', agent: 'a' },
+    { type: 'step', step: 1, connection: 'fast' },
+  ]);
+  clock.advance(20);
+  t.match(recorder.record, {
+    duration: 20,
+    reason: undefined,
+    steps: [{ start: 0, duration: undefined, firstToken: undefined }],
+  });
+  recorder.add([{ type: 'text', text: 'Wait' }, call('a')]);
+  clock.advance(10);
+  t.match(recorder.record, {
+    duration: 30,
+    steps: [{ firstToken: 20, duration: 20 }],
+    calls: [{ start: 20, state: 'cut', duration: undefined }],
+  });
+  const failure = { code: 'turn_cancelled', message: 'Cancelled.', toolsRan: true } as const;
+  recorder.end({ type: 'failed', failure });
+  clock.advance(10);
+  recorder.end({ type: 'failed', failure });
+  t.match(recorder.record, { duration: 30, reason: 'failed', usage: undefined }, 'the first end counts');
+});
+
+t.test('C-241 durations do not change when the clock of the server jumps', async (t) => {
+  const clock = new ManualClock();
+  let jump = 0;
+  const jumping = {
+    now: () => clock.now() + jump,
+    monotonic: () => clock.monotonic(),
+    after: (ms: number, run: () => void) => clock.after(ms, run),
+  };
+  const recorder = new TurnRecorder({ arrivedAt: clock.monotonic(), clock: jumping }, true);
+  recorder.add([{ type: 'step', step: 1, connection: 'fast' }]);
+  clock.advance(100);
+  jump = -86_400_000;
+  recorder.add([{ type: 'text', text: 'Wait' }, call('a')]);
+  jump = 86_400_000;
+  clock.advance(50);
+  recorder.add([result('a', 50), finished()]);
+  t.match(recorder.record, {
+    startedAt: START,
+    duration: 150,
+    steps: [{ start: 0, firstToken: 100, duration: 100 }],
+    calls: [{ start: 100, duration: 50 }],
+  });
 });
 
 t.test('only records are read as such', async (t) => {

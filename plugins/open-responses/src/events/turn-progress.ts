@@ -1,0 +1,72 @@
+import type { AgentEvent } from '@plugboard/kernel';
+import type { TurnRecord } from '@plugboard/kernel/contracts';
+import { callFacts, stepFacts, type TurnView, turnFacts } from './turn-facts.js';
+
+/** Events that come in numbers, and alone change little of a record. */
+const PIECES: readonly AgentEvent['type'][] = ['text', 'reasoning', 'tool-call-delta', 'tool-progress', 'extra'];
+
+/** What was sent of each step or call; null once that cannot change any more. */
+type Sent = (string | null)[];
+
+/** Says what has changed in the record of a turn that runs, for `svc:turn.progress`. */
+export class TurnProgress {
+  #head = '';
+  #lastStep = '';
+  readonly #steps: Sent = [];
+  readonly #calls: Sent = [];
+
+  /**
+   * The fields of the next event; undefined if nothing has changed.
+   * @param batch the events that were just written
+   */
+  next(batch: readonly AgentEvent[], turn: number | undefined, record: TurnRecord, view: TurnView): string | undefined {
+    const last = record.steps.at(-1);
+    const heard = `${last?.firstToken} ${last?.reasoned}`;
+    if (heard === this.#lastStep && batch.every(({ type }) => PIECES.includes(type))) return undefined;
+    this.#lastStep = heard;
+    const head = this.#headOf(turn, record, view);
+    const steps = view.visibility === 'none' ? [] : this.#changedSteps(record, view);
+    const calls = view.visibility === 'none' ? [] : this.#changedCalls(record, view);
+    if (head === '' && steps.length === 0 && calls.length === 0) return undefined;
+    return `"at_ms":${record.duration}${head},"steps":[${steps.join()}],"calls":[${calls.join()}]`;
+  }
+
+  #headOf(turn: number | undefined, record: TurnRecord, view: TurnView): string {
+    const { steps, calls, ...rest } = turnFacts({ ...record, steps: [], calls: [] }, view);
+    const head = `,${JSON.stringify({ turn: turn ?? null, ...rest }).slice(1, -1)}`;
+    if (head === this.#head) return '';
+    this.#head = head;
+    return head;
+  }
+
+  /** Without the reasoning, which its items have. */
+  #changedSteps({ steps }: TurnRecord, view: TurnView): string[] {
+    return changed(steps, this.#steps, (step) => {
+      const { reasoning, ...facts } = stepFacts(step, view);
+      return { facts, isOver: step.duration !== undefined };
+    });
+  }
+
+  /** Without the errors, which the items have. */
+  #changedCalls(record: TurnRecord, view: TurnView): string[] {
+    return changed(record.calls, this.#calls, (call) => {
+      const { error, ...facts } = callFacts(call, record, view);
+      return { facts, isOver: facts.status !== 'in_progress' };
+    });
+  }
+}
+
+function changed<T>(
+  entries: readonly T[],
+  sent: Sent,
+  describe: (entry: T) => { readonly facts: object; readonly isOver: boolean },
+): string[] {
+  return entries.flatMap((entry, index) => {
+    const before = sent[index];
+    if (before === null) return [];
+    const { facts, isOver } = describe(entry);
+    const json = JSON.stringify(facts);
+    sent[index] = isOver ? null : json;
+    return json === before ? [] : [`{"index":${index},${json.slice(1)}`];
+  });
+}
