@@ -84,7 +84,7 @@ export const layout: FileLayout = {
     },
   },
   state: keptBy(SessionStores, (store) => store.state),
-  plainOptions: ['host', 'port', 'system'],
+  plainOptions: ['host', 'port', 'system', 'model', 'path', 'cwd', 'tokensFile'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],
   synonyms: {
     use: ['provider', 'type', 'kind', 'plugin'],

@@ -102,9 +102,7 @@ export class HostServer implements Server {
   async start(): Promise<void> {
     if (this.#mistakes) throw this.#mistakes;
     for (const warning of this.inspection.warnings) this.log.warn(warning);
-    for (const { entry, status, reason } of this.host.entries()) {
-      if (status === 'disabled') this.log.info(`${entry} is disabled: ${reason}`);
-    }
+    this.#logDisabled();
     try {
       await this.#lifecycle.start();
     } catch (error) {
@@ -113,6 +111,22 @@ export class HostServer implements Server {
       const { configuration } = this.#revision;
       throw new StartError(error.failures.map((failure) => failure.at(entryPlace(failure.entry, configuration))));
     }
+  }
+
+  /** Logs one line for all disabled entries: that most models have no key is a normal start. */
+  #logDisabled(): void {
+    const disabled = this.host.entries().filter(({ status }) => status === 'disabled');
+    const [first, ...others] = disabled;
+    if (first === undefined) return;
+    if (others.length === 0) {
+      this.log.info(`${first.entry} is disabled: ${first.reason}`);
+      return;
+    }
+    const cure = disabled.every(({ reason = '' }) => reason.startsWith('the variable '))
+      ? '; set a variable, for example in .env, to use its entry'
+      : '';
+    const all = disabled.map(({ entry, reason }) => `${entry} (${reason})`).join(', ');
+    this.log.info(`${disabled.length} entries are disabled: ${all}${cure}`);
   }
 
   /** @throws ConfigError if mistakes in the file prevented the start. */

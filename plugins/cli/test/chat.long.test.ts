@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { LIVE_TRANSPORTS } from '../../../test/support/live.js';
 import { TestServer } from '../../../test/support/test-server.js';
 import { AGENTS, Chat } from './chat-program.js';
+import { Plugboard } from './plugboard.js';
 
 const clockCall = { toolCalls: [{ name: 'clock', arguments: { timeZone: 'Europe/Rome' } }] };
 const APPROVE = AGENTS.replace('tools: [clock]', 'tools: [clock], approve: [clock]');
@@ -49,11 +52,13 @@ t.test('a terminal shows a spinner, breaks lines between words, and shows usage 
   chat.type('/nwe\r');
   await chat.shows('\n✗ unknown command /nwe, did you mean /new?');
   chat.type('/agent nobody\r');
-  await chat.shows('\n✗ unknown agent "nobody"; known: assistant, fast');
+  await chat.shows('\n✗ unknown agent "nobody"; known: assistant; models: fast');
+  chat.type('/agent\r');
+  await chat.shows('fast       a model, without an agent');
   chat.type('/agent fast\r');
   await chat.shows('Talking to fast, session chat-');
   chat.type('\x04');
-  await chat.code();
+  t.equal(await chat.code(), 0, 'a person has seen what failed');
 });
 
 t.test('a second Ctrl-C quits while an answer is being stopped', async (t) => {
@@ -128,4 +133,53 @@ t.test('approvals in a pipe are decided by the next line', async (t) => {
   chat.end();
   t.equal(await chat.code(), 0);
   t.match(chat.output, /^\? clock \{"timeZone":"Europe\/Rome"\} needs approval\n→ clock .*\n← clock: .*\nIt is noon\.\n$/);
+});
+
+for (const where of ['on a server', 'in process'] as const) {
+  t.test(`a session that is continued shows its last messages ${where}`, async (t) => {
+    const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+    server.models.enqueue({ text: 'One.' }, clockCall, { text: 'Two.' }, { text: 'Three.' });
+    const config = `transports: {}\nsessions: { use: sqlite, path: sessions.db }\n${AGENTS}`;
+    const file = join(t.testdir({ 'plugboard.yaml': config }), 'plugboard.yaml');
+    const args = where === 'on a server' ? ['--url', server.url] : ['-c', file];
+    const env = { MODEL_URL: server.models.url, MODEL_KEY: 'key' };
+    const first = Chat.piped(t, [...args, '--session', 'trip'], env);
+    first.type('First\nSecond\nThird\n');
+    first.end();
+    t.equal(await first.code(), 0);
+    const second = Chat.onTerminal(t, [...args, '--session', 'trip'], env);
+    await second.shows('you › \x1b');
+    const shown = second.output.replaceAll('\r', '');
+    t.match(shown, /the chat\.\nyou › Second\nassistant › Two\.\nyou › Third\nassistant › Three\.\n/);
+    second.type('/sessions nowhere\r');
+    await second.shows('assistant has no session nowhere yet: the next message begins it');
+    second.type('/sessions trip\r');
+    await second.shows('you › Second', 2);
+    second.type('/exit\r');
+    t.equal(await second.code(), 0);
+  });
+}
+
+t.test('chat in process names no session that it does not keep', async (t) => {
+  const file = t.testdir({ 'plugboard.yaml': `transports: {}\n${AGENTS}` });
+  const chat = Chat.piped(t, ['-c', `${file}/plugboard.yaml`], { MODEL_URL: 'http://127.0.0.1:1', MODEL_KEY: 'key' });
+  chat.type('/new\n/exit\n');
+  t.equal(await chat.code(), 0);
+  t.equal(chat.output, 'Talking to assistant, a new conversation\n');
+});
+
+t.test('chat --session names the running server that holds the sessions', async (t) => {
+  const config = `transports: { http: { port: 0 } }\nsessions: { use: sqlite, path: sessions.db }\n${AGENTS}`;
+  const folder = t.testdir({ 'plugboard.yaml': config });
+  const env = { MODEL_URL: 'http://127.0.0.1:1', MODEL_KEY: 'key', TMPDIR: tmpdir() };
+  const server = new Plugboard(t, ['start'], { cwd: folder, env });
+  await server.prints('address');
+  const chat = Chat.piped(t, ['-c', join(folder, 'plugboard.yaml'), '--session', 'trip'], env);
+  t.equal(await chat.code(), 1);
+  t.match(
+    chat.errors,
+    /is in use by another process[\s\S]*\nserver \d+ runs with this file: add --url http:\/\/127\.0\.0\.1:\d+ to continue its sessions\n$/,
+  );
+  server.kill('SIGTERM');
+  t.equal(await server.exit(), 0);
 });

@@ -139,13 +139,13 @@ t.test('chat --url: servers that refuse, disconnect or cannot be reached are nam
 t.test('chat refuses an unknown agent, in process and on a server', async (t) => {
   const file = `${t.testdir({ 'plugboard.yaml': `transports: {}\n${AGENTS}` })}/plugboard.yaml`;
   const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
-  for (const [args, known] of [
-    [['--url', server.url], 'assistant, fast'],
-    [['-c', file], 'assistant, fast'],
-  ] as const) {
+  for (const args of [
+    ['--url', server.url],
+    ['-c', file],
+  ]) {
     const chat = Chat.piped(t, [...args, 'asistant'], { MODEL_URL: server.models.url, MODEL_KEY: 'key' });
     t.equal(await chat.code(), 1);
-    t.equal(chat.errors, `plugboard chat: unknown agent "asistant"; known: ${known}\n`);
+    t.equal(chat.errors, 'plugboard chat: unknown agent "asistant" (did you mean assistant?); known: assistant; models: fast\n');
   }
   t.equal(server.models.requests.length, 0);
 });

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from './plugboard.js';
@@ -41,6 +42,15 @@ t.test('an older Node.js is refused with the cure', async (t) => {
     stderr:
       /^plugboard needs Node\.js 24 or newer; this is .*Install it, or run "npm install node@24" in this folder and use "npx plugboard"\.\n$/,
   });
+});
+
+t.test('a clone that is not built is refused with the cure', async (t) => {
+  const root = t.testdir({ plugins: { cli: { bin: {}, 'package.json': '{"type":"module"}' } } });
+  const program = join(root, 'plugins/cli/bin/plugboard.js');
+  copyFileSync(join(import.meta.dirname, '../bin/plugboard.js'), program);
+  const { status, stderr } = spawnSync(process.execPath, [program, 'start'], { encoding: 'utf8' });
+  t.equal(status, 1);
+  t.equal(stderr, `plugboard is not built yet: run "npm run build" in ${root} first. "npm start" builds it, too.\n`);
 });
 
 t.test('an invalid command line exits with 2 and a hint', async (t) => {

@@ -88,14 +88,14 @@ t.test('rule 3: an unset name without a default is an error that names the varia
 });
 
 t.test('rule 3: secrets are not logged', async (t) => {
-  const env = { KEY: 'hush', LONG: 'a-long-value', HOST: 'a-long-host.example', SHORT: 'short' };
+  const env = { KEY: 'hush', LONG: 'a-long-value', HOST: 'a-long-host.example', SHORT: 'short', FOLDER: '/var/lib/data' };
   const { log, server } = await composed(
     t,
     {
-      'plugboard.yaml': `transports: {}\nmodels: { a: { use: ./p.js, key: written-down, other: "\${KEY}", url: "http://\${LONG}/v1", host: "\${HOST}", name: "\${SHORT}", set: "\${NONE:-a-long-default}" } }\n`,
+      'plugboard.yaml': `transports: {}\nmodels: { a: { use: ./p.js, key: written-down, other: "\${KEY}", url: "http://\${LONG}/v1", host: "\${HOST}", name: "\${SHORT}", set: "\${NONE:-a-long-default}", path: "\${FOLDER}/a.db" } }\n`,
       'p.js': plugin({
         properties:
-          '{ key: { type: "string", secret: true }, other: { type: "string", secret: true }, url: {}, host: {}, name: {}, set: {} }',
+          '{ key: { type: "string", secret: true }, other: { type: "string", secret: true }, url: {}, host: {}, name: {}, set: {}, path: {} }',
         register: 'return { start: () => ctx.log.info(JSON.stringify(Object.values(ctx.config))) };',
       }),
     },
@@ -109,6 +109,7 @@ t.test('rule 3: secrets are not logged', async (t) => {
     'a-long-host.example',
     'short',
     'a-long-default',
+    '/var/lib/data/a.db',
   ]);
   t.match(log.lines[0], { plugin: 'test-plugin', entry: 'models.a' });
 });

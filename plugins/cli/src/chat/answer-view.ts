@@ -72,6 +72,11 @@ export class AnswerView {
     }
   }
 
+  /** Shows a message of an earlier turn, shortened. */
+  past(author: string, text: string): void {
+    this.line(`${author} › ${truncate(text)}`);
+  }
+
   /** Ends the answer. */
   end(): void {
     this.#stopSpinning();

@@ -2,7 +2,14 @@ import { nearest } from '@plugboard/kernel/contracts';
 import { systemIds } from '@plugboard/kernel/internal';
 import { table } from '../command/arguments.js';
 import type { AnswerView } from './answer-view.js';
-import { type ChatAgents, type ChatApproval, type ChatDecision, ChatError, type ChatTurn } from './conversation.js';
+import {
+  type ChatAgents,
+  type ChatApproval,
+  type ChatDecision,
+  ChatError,
+  type ChatTarget,
+  type ChatTurn,
+} from './conversation.js';
 
 const COMMANDS: readonly (readonly [string, string])[] = [
   ['/help', 'shows this list'],
@@ -35,7 +42,7 @@ export class Chat {
   #waiting: readonly ChatApproval[] = [];
   #decisions: ChatDecision[] = [];
   #turn: AbortController | undefined;
-  /** The turns that failed. */
+  /** The turns and commands that failed. */
   failures = 0;
 
   constructor(agents: ChatAgents, view: AnswerView, { agent, session }: ChatStart) {
@@ -91,13 +98,21 @@ export class Chat {
   }
 
   async #chooseAgent(name: string): Promise<void> {
-    const names = await this.#agents.names();
-    if (name === '') return this.#print(names.map((one) => [one, one === this.#agent ? '(this one)' : '']));
-    this.#begin(known(name, names), newSession());
+    const targets = await this.#agents.targets();
+    if (name !== '') return this.#begin(known(name, targets), newSession());
+    this.#print(
+      targets.map((one) => [
+        one.name,
+        [one.kind === 'model' ? 'a model, without an agent' : '', one.name === this.#agent ? '(this one)' : ''].join(' ').trim(),
+      ]),
+    );
   }
 
   async #chooseSession(key: string): Promise<void> {
-    if (key !== '') return this.#begin(this.#agent, { key, isOwn: false });
+    if (key !== '') {
+      this.#begin(this.#agent, { key, isOwn: false });
+      return this.recall();
+    }
     const sessions = await this.#agents.sessions(this.#agent);
     if (sessions.length === 0) return this.#view.line(`${this.#agent} has no sessions yet`);
     this.#print(
@@ -112,7 +127,16 @@ export class Chat {
     this.#forgetApprovals();
     this.#agent = agent;
     this.#session = session;
-    this.#view.line(`Talking to ${agent}, session ${session.key}`);
+    const where = this.#agents.keepsSessions || !session.isOwn ? `session ${session.key}` : 'a new conversation';
+    this.#view.line(`Talking to ${agent}, ${where}`);
+  }
+
+  /** Shows the end of the session, if it is one to continue. */
+  async recall(): Promise<void> {
+    const { key, isOwn } = this.#session;
+    const messages = isOwn ? undefined : await this.#agents.lastMessages(this.#agent, key);
+    if (messages?.length === 0) this.#view.line(`${this.#agent} has no session ${key} yet: the next message begins it`);
+    for (const { role, text } of messages ?? []) this.#view.past(role === 'user' ? 'you' : this.#agent, text);
   }
 
   async #decide(line: string): Promise<void> {
@@ -172,10 +196,14 @@ export class Chat {
   }
 }
 
-/** @throws ChatError if there is no agent of that name. */
-export function known(name: string, names: readonly string[]): string {
+/** @throws ChatError if there is no agent or model of that name. */
+export function known(name: string, targets: readonly ChatTarget[]): string {
+  const names = targets.map((one) => one.name);
   if (names.includes(name)) return name;
-  throw new ChatError(`unknown agent "${name}"; known: ${names.join(', ')}`);
+  const near = nearest(name, names);
+  const of = (kind: ChatTarget['kind']) => targets.flatMap((one) => (one.kind === kind ? [one.name] : [])).join(', ');
+  const all = [of('agent'), of('model') && `models: ${of('model')}`].filter((part) => part !== '');
+  throw new ChatError(`unknown agent "${name}"${near === undefined ? '' : ` (did you mean ${near}?)`}; known: ${all.join('; ')}`);
 }
 
 function newSession(): ChatTurn['session'] {

@@ -1,9 +1,18 @@
 /** The agents that a chat can talk to: of a file, in this process, or of a running server. */
 export interface ChatAgents {
-  /** The agents' names. The first is the one to talk to if none is named. */
-  names(): Promise<readonly string[]>;
+  /** Whether sessions are kept when the chat has ended. */
+  readonly keepsSessions: boolean;
+  /** The first is the one to talk to if none is named. */
+  targets(): Promise<readonly ChatTarget[]>;
   /** The newest sessions of an agent. @throws ChatError */
   sessions(agent: string): Promise<readonly ChatSession[]>;
+  /**
+   * The last messages of a session, oldest first. Empty if it is new; undefined if the caller
+   * cannot read them.
+   *
+   * @throws ChatError
+   */
+  lastMessages(agent: string, key: string): Promise<readonly ChatMessage[] | undefined>;
   /**
    * Runs a turn and returns the answer as it is written. Aborting the signal stops the turn; the
    * iteration then throws.
@@ -13,6 +22,21 @@ export interface ChatAgents {
   run(turn: ChatTurn): AsyncIterable<ChatEvent>;
   close(): Promise<void>;
 }
+
+/** An agent, or a model without one. */
+export interface ChatTarget {
+  readonly name: string;
+  readonly kind: 'agent' | 'model';
+}
+
+/** A message of an earlier turn. */
+export interface ChatMessage {
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
+/** How many messages `lastMessages` returns at most. */
+export const MAX_LAST_MESSAGES = 4;
 
 /** What a user says to an agent. */
 export interface ChatTurn {

@@ -1,10 +1,20 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
-import { OPEN, TurnError } from '@plugboard/kernel/contracts';
+import { conversationId, OPEN, TurnError, textOf } from '@plugboard/kernel/contracts';
 import type { HostServer } from '@plugboard/kernel/internal';
 import { standardError, systemIds } from '@plugboard/kernel/internal';
 import { composeServer } from '../server/compose.js';
 import { PrivateEnvironment } from '../server/private-environment.js';
-import { type ChatAgents, ChatError, type ChatEvent, type ChatTurn, toolName } from './conversation.js';
+import { runningConfigs } from '../server/running-config.js';
+import {
+  type ChatAgents,
+  ChatError,
+  type ChatEvent,
+  type ChatMessage,
+  type ChatTarget,
+  type ChatTurn,
+  MAX_LAST_MESSAGES,
+  toolName,
+} from './conversation.js';
 
 /** Sessions in a list. */
 const MAX_LISTED = 20;
@@ -29,9 +39,18 @@ export async function openInProcess(file: string, keepsSessions: boolean): Promi
   try {
     await server.start();
   } catch (error) {
-    throw new ChatError(error instanceof Error ? error.message : String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ChatError(keepsSessions ? message + talkToServer(file) : message);
   }
-  return new InProcess(server);
+  return new InProcess(server, keepsSessions);
+}
+
+/** How to use the sessions of a server that has them open. */
+function talkToServer(file: string): string {
+  const [running] = runningConfigs(file);
+  if (running === undefined) return '';
+  const [address = 'ADDRESS'] = running.addresses;
+  return `\nserver ${running.pid} runs with this file: add --url ${address} to continue its sessions`;
 }
 
 /** Audit lines are about callers, and are written at any level: here the user is the caller. */
@@ -42,7 +61,10 @@ function isAudit(line: string): boolean {
 class InProcess implements ChatAgents {
   readonly #server: HostServer;
 
-  constructor(server: HostServer) {
+  constructor(
+    server: HostServer,
+    readonly keepsSessions: boolean,
+  ) {
     this.#server = server;
   }
 
@@ -50,19 +72,36 @@ class InProcess implements ChatAgents {
     return this.#server.extensions(AgentRuntimes).one();
   }
 
-  async names(): Promise<readonly string[]> {
-    const names = this.#runtime.list(OPEN).map(({ name }) => name);
-    if (names.length === 0) {
+  async targets(): Promise<readonly ChatTarget[]> {
+    const targets = this.#runtime.list(OPEN);
+    if (targets.length === 0) {
       throw new ChatError(`${this.#server.inspection.file} has no agents and no models; add one under \`agents\` or \`models\``);
     }
     const fallback = this.#runtime.resolve('', OPEN);
     const first = fallback.kind === 'target' ? fallback.target.name : undefined;
-    return first === undefined ? names : [first, ...names.filter((name) => name !== first)];
+    return targets.toSorted((a, b) => Number(b.name === first) - Number(a.name === first));
   }
 
   async sessions(agent: string) {
     const listed = await this.#runtime.conversations.list({ agent, limit: MAX_LISTED, order: 'desc' }, OPEN);
     return listed.map(({ id, title, updatedAt }) => ({ key: id.key, title: title ?? '', updatedAt: new Date(updatedAt) }));
+  }
+
+  async lastMessages(agent: string, key: string): Promise<readonly ChatMessage[]> {
+    const id = conversationId({ project: OPEN.project, agent, key });
+    try {
+      const page = { limit: MAX_LAST_MESSAGES, order: 'desc' } as const;
+      const { turns } = await this.#runtime.conversations.turns(id, page, OPEN);
+      const messages = turns.toReversed().flatMap((turn) => turn.messages);
+      return messages
+        .flatMap(({ role, content }) => (role === 'user' || role === 'assistant' ? [{ role, text: textOf(content) }] : []))
+        .filter(({ text }) => text !== '')
+        .slice(-MAX_LAST_MESSAGES);
+    } catch (error) {
+      if (!(error instanceof TurnError)) throw error;
+      if (error.code === 'conversation_not_found') return [];
+      throw new ChatError(error.message);
+    }
   }
 
   async *run({ agent, session, input, signal }: ChatTurn): AsyncGenerator<ChatEvent> {

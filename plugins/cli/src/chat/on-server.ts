@@ -1,5 +1,12 @@
 import { sendCompletion } from './chat-completions.js';
-import type { ChatAgents, ChatEvent, ChatSession, ChatTurn } from './conversation.js';
+import {
+  type ChatAgents,
+  type ChatEvent,
+  type ChatMessage,
+  type ChatSession,
+  type ChatTurn,
+  MAX_LAST_MESSAGES,
+} from './conversation.js';
 import { sendResponse } from './responses.js';
 import { ServerClient, StatusError } from './server-client.js';
 
@@ -33,16 +40,51 @@ export function openOnServer(address: string, token: string | undefined): ChatAg
   }
 
   return {
-    names: () => client.agents(),
+    keepsSessions: true,
+    targets: () => client.targets(),
     sessions: (agent) => sessionsOf(client, agent),
+    lastMessages: (agent, key) => lastMessages(client, agent, key),
     run,
     close: async () => {},
   };
 }
 
+/** A conversation of `GET /v1/conversations`. */
+interface ServerSession {
+  readonly id: string;
+  readonly key: string;
+  readonly title?: string | null;
+  readonly updated_at: number;
+}
+
+/** An item of `GET /v1/conversations/{id}/items`. */
+interface ServerItem {
+  readonly type: string;
+  readonly role?: string;
+  readonly content?: readonly { readonly text?: string }[];
+}
+
 async function sessionsOf(client: ServerClient, agent: string): Promise<readonly ChatSession[]> {
-  const { data } = await client.get<{ data: readonly { key: string; title?: string | null; updated_at: number }[] }>(
-    `/conversations?agent=${encodeURIComponent(agent)}`,
-  );
+  const { data } = await client.get<{ data: readonly ServerSession[] }>(`/conversations?agent=${encodeURIComponent(agent)}`);
   return data.map(({ key, title, updated_at }) => ({ key, title: title ?? '', updatedAt: new Date(updated_at * 1000) }));
+}
+
+async function lastMessages(client: ServerClient, agent: string, key: string): Promise<readonly ChatMessage[] | undefined> {
+  const query = new URLSearchParams({ agent, search: key, limit: '100' });
+  try {
+    const sessions = await client.get<{ data: readonly ServerSession[] }>(`/conversations?${query}`);
+    const session = sessions.data.find((one) => one.key === key);
+    if (session === undefined) return [];
+    const { data } = await client.get<{ data: readonly ServerItem[] }>(`/conversations/${session.id}/items?order=desc&limit=20`);
+    return data.flatMap(messageOf).slice(0, MAX_LAST_MESSAGES).toReversed();
+  } catch (error) {
+    // A server without these routes, or a token that may not read sessions.
+    if (error instanceof StatusError) return undefined;
+    throw error;
+  }
+}
+
+function messageOf({ type, role, content = [] }: ServerItem): readonly ChatMessage[] {
+  const text = content.map((part) => part.text ?? '').join('');
+  return type === 'message' && (role === 'user' || role === 'assistant') && text !== '' ? [{ role, text }] : [];
 }

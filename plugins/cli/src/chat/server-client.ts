@@ -1,4 +1,4 @@
-import { ChatError } from './conversation.js';
+import { ChatError, type ChatTarget } from './conversation.js';
 
 /** A request was answered with an error status. */
 export class StatusError extends ChatError {
@@ -26,10 +26,10 @@ export class ServerClient {
   }
 
   /** The agents and models that the server lists. @throws ChatError if there are none. */
-  async agents(): Promise<readonly string[]> {
-    const { data } = await this.get<{ data?: readonly { id: string }[] }>('/models');
+  async targets(): Promise<readonly ChatTarget[]> {
+    const { data } = await this.get<{ data?: readonly { id: string; owned_by?: string }[] }>('/models');
     if (!data?.length) throw new ChatError(`${this.#base} lists no agents or models`);
-    return data.map(({ id }) => id);
+    return data.map(({ id, owned_by }) => ({ name: id, kind: owned_by === 'svc:model' ? 'model' : 'agent' }));
   }
 
   /** @throws StatusError for an error status, ChatError if the server cannot be reached. */

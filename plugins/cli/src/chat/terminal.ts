@@ -14,7 +14,7 @@ interface Terminal extends ChatOutput {
  * line is one turn.
  *
  * @param open opens the chat that is shown in the view.
- * @returns whether all turns succeeded.
+ * @returns whether all turns succeeded; on a terminal, always true.
  */
 export async function runChat(open: (view: AnswerView) => Promise<Chat>, terminal: Terminal): Promise<boolean> {
   const { input, output } = terminal;
@@ -45,13 +45,15 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
       lines.write(null, { ctrl: true, name: 'u' });
     }
   });
-  if (paste) {
-    output.write(`${BRACKETED_PASTE.on}Talking to ${view.paint('bold', chat.agent)}. /help lists the commands. `);
-    output.write('Ctrl-C stops an answer, Ctrl-D ends the chat.\n');
-    prompt();
-  }
+  const typed = lines[Symbol.asyncIterator](); // what is typed from now on waits
   try {
-    for await (const line of lines) {
+    if (paste) {
+      output.write(`${BRACKETED_PASTE.on}Talking to ${view.paint('bold', chat.agent)}. /help lists the commands. `);
+      output.write('Ctrl-C stops an answer, Ctrl-D ends the chat.\n');
+      await chat.recall();
+      prompt();
+    }
+    for await (const line of typed) {
       isAnswering = true;
       const goesOn = await Promise.race([chat.handle(paste ? paste.restore(line) : line, isTerminal), quit.promise]);
       isAnswering = false;
@@ -62,5 +64,5 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
     lines.close();
     if (paste) output.write(`${BRACKETED_PASTE.off}\n`);
   }
-  return chat.failures === 0;
+  return isTerminal || chat.failures === 0; // a person has seen what failed
 }

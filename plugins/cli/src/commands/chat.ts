@@ -65,8 +65,8 @@ async function startOf(args: CommandArguments, agents: ChatAgents): Promise<{ ag
   const [name] = args.positionals;
   const session = args.text('session');
   try {
-    const names = await agents.names();
-    return { agent: name === undefined ? (names[0] ?? '') : known(name, names), session };
+    const targets = await agents.targets();
+    return { agent: name === undefined ? (targets[0]?.name ?? '') : known(name, targets), session };
   } catch (error) {
     // A server without the list, or a token that may not read it. The turn will tell.
     const hasNoList = error instanceof StatusError && (error.status === 403 || error.status === 404);

@@ -3,6 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSy
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ConfigImage, Environment, HostServer } from '@plugboard/kernel/internal';
+import { serverInfo } from './server-info.js';
 
 /** A server that runs on this machine, and what it took from its configuration. */
 export interface RunningConfig {
@@ -14,6 +15,8 @@ export interface RunningConfig {
   /** Its values are digests with the salt, so that the record holds no secrets. */
   readonly image: ConfigImage;
   readonly salt: string;
+  /** Where it listens. */
+  readonly addresses: readonly string[];
   /** The number of reloads since the start, and the outcome of the last one. */
   readonly reloads: number;
   readonly outcome?: ReloadOutcome | undefined;
@@ -53,6 +56,7 @@ export function recordConfig(server: HostServer, outcome?: ReloadOutcome): void 
       since,
       salt,
       image: digested(server.inspection.image, salt),
+      addresses: serverInfo(server).addresses,
       reloads,
       outcome,
     };
