@@ -113,7 +113,7 @@ export class HostServer implements Server {
     }
   }
 
-  /** Logs one line for all disabled entries: that most models have no key is a normal start. */
+  /** Logs one line for all disabled entries: variables that are not set are part of a normal start. */
   #logDisabled(): void {
     const disabled = this.host.entries().filter(({ status }) => status === 'disabled');
     const [first, ...others] = disabled;

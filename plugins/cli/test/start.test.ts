@@ -11,7 +11,10 @@ t.test('the banner lists agents and models and shows a request to try', async (t
   const address = /^ {2}address +(http:\/\/127\.0\.0\.1:\d+)$/m.exec(program.stdout)?.[1];
   t.match(
     program.stdout,
-    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}process +\d+\n {2}access +open\n {2}warning +anyone who can reach the address .*\n {2}address +.*\n {2}try +curl .*\n$/,
+    new RegExp(
+      String.raw`^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}process +\d+\n` +
+        String.raw` {2}access +open\n {2}warning +anyone who can reach the address .*\n {2}address +.*\n {2}try +curl .*\n$`,
+    ),
   );
   t.match(
     program.stdout,
@@ -29,7 +32,8 @@ t.test('the banner names the required credential and prints no warning', async (
   const program = start(
     t,
     distributionWith(
-      'ctx.contribute(AuthProviders, { authenticate() {} }); ctx.contribute(routes, { kind: "link", label: "page", text: "/page" })',
+      'ctx.contribute(AuthProviders, { authenticate() {} });' +
+        'ctx.contribute(routes, { kind: "link", label: "page", text: "/page" })',
       '',
       'auth',
     ),
