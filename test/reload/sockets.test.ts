@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
 import { LiveSocket, textOf } from '../support/live-socket.js';
-import { ASSISTANT, TestServer, TRANSPORTS } from '../support/test-server.js';
+import { ASSISTANT, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const CHANGED = ASSISTANT.replace('You are the assistant.', 'You are the second.');
 
@@ -71,4 +71,22 @@ t.test('rule 8: responses in progress are found after a reload that changes the 
     const last = (await socket.turn()).at(-1);
     t.equal(last?.response && textOf(last.response), 'one two');
   }
+});
+
+t.test('C-256 rule 8: a watch goes on over a reload, and shows the turns of the new agents', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const { body } = await app.request('POST', '/v1/conversations', {}, { agent: 'assistant', id: 'c' });
+  const socket = await LiveSocket.open(t, app);
+  socket.send({ type: 'svc:conversation.watch', conversation: (body as { id: string }).id });
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['one', gate.promise, ' two'] });
+  const first = app.stream(saying('go', { session_id: 'c' }));
+  await socket.until('response.output_text.delta');
+  await reload(app, liveConfig('{ maxConnectionsPerAddress: 9 }', CHANGED));
+  gate.resolve();
+  t.match((await socket.turn()).at(-1)?.response?.output, [{ content: [{ text: 'one two' }] }]);
+  await first;
+  await app.chat(saying('again', { session_id: 'c' }));
+  t.match((await socket.turn()).at(-1), { type: 'response.completed' });
+  t.match(app.asked.messages[0], { content: 'You are the second.' });
 });

@@ -91,6 +91,7 @@ export type {
   ConversationTurns,
   ForkRequest,
   NewConversation,
+  WatchedTurn,
 } from './runtime/conversations.js';
 export type { BusyMode, Target } from './runtime/target.js';
 export type { TurnRecord } from './runtime/turn-record.js';

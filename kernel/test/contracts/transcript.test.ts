@@ -82,3 +82,20 @@ t.test('results and their images are in the order of the calls, in whatever orde
     [/data:x.*data:y/, /data:a.*data:b.*data:c/],
   );
 });
+
+t.test('the events so far come in fewer events, and can be asked for at any time', async (t) => {
+  const transcript = new Transcript();
+  const call = { type: 'tool-call', id: 'a', name: 'look', arguments: '{}', tool: undefined } as const;
+  const result = { type: 'tool-result', id: 'a', content: 'seen', images: [], isError: false, milliseconds: 1 } as const;
+  const steps = [1, 2].map((step) => ({ type: 'step', step, connection: 'm' }) as const);
+  const [first, second] = steps as [(typeof steps)[0], (typeof steps)[0]];
+  transcript.add([first, { type: 'text', text: 'I ' }, { type: 'text', text: 'l', json: 'l' }]);
+  t.strictSame(transcript.events(), [first, { type: 'text', text: 'I l' }]);
+  transcript.add([{ type: 'text', text: 'ook', json: 'ook' }, call]);
+  t.strictSame(transcript.events().slice(1), [{ type: 'text', text: 'I l' }, { type: 'text', text: 'ook' }, call]);
+  transcript.add([result]);
+  t.match(transcript.messages(), [{ content: 'I look' }, { content: 'seen' }]);
+  transcript.add([second, { type: 'text', text: 'No.', isRefusal: true }]);
+  t.strictSame(transcript.events().slice(3), [call, result, second, { type: 'text', text: 'No.', isRefusal: true }]);
+  t.match(transcript.messages(), [{ content: 'I look' }, { content: 'seen' }, { refusal: 'No.' }]);
+});

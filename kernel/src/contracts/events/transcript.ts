@@ -23,16 +23,22 @@ export class Transcript {
   readonly #approved: string[] = [];
   #results: TurnToolResult[] = [];
   #extra: Extra | undefined;
+  /** Steps, calls and results in their order, with the text before the calls of a step. */
+  readonly #past: AgentEvent[] = [];
+  /** Length of the open step's text that is in `#past`. */
+  #told = 0;
+  #toldRefusal = 0;
 
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
       if (event.type === 'text') this.#say(event);
-      else if (event.type === 'tool-call') this.#call(event);
-      else if (event.type === 'approval') this.#call(event.call);
+      else if (event.type === 'tool-call') this.#call(event, event);
+      else if (event.type === 'approval') this.#call(event.call, event);
       else if (event.type === 'tool-result') this.#result(event);
       else if (event.type === 'extra') this.#extra = event.extra;
       else if (event.type === 'step') {
         this.#closeStep();
+        this.#past.push(event);
         this.#stepOpen = true;
       }
     }
@@ -44,14 +50,36 @@ export class Transcript {
     return this.#messages;
   }
 
+  /**
+   * What was added so far, in fewer events: the text of a step is one. Reasoning, progress and
+   * usage are not among them.
+   */
+  events(): readonly AgentEvent[] {
+    this.#tell();
+    return [...this.#past];
+  }
+
+  /** Puts the text that `#past` lacks before an event. */
+  #tell(event?: AgentEvent): void {
+    const text = this.#said().slice(this.#told);
+    const refusal = this.#refusal.slice(this.#toldRefusal);
+    if (text !== '') this.#past.push({ type: 'text', text });
+    if (refusal !== '') this.#past.push({ type: 'text', text: refusal, isRefusal: true });
+    this.#told += text.length;
+    this.#toldRefusal += refusal.length;
+    if (event) this.#past.push(event);
+  }
+
   /** A call that was approved is part of the step that asked, in an earlier turn. */
-  #call(call: TurnToolCall): void {
+  #call(call: TurnToolCall, event: AgentEvent): void {
+    this.#tell(event);
     if (!this.#stepOpen) {
       if (call.approval !== undefined) this.#approved.push(call.id);
     } else if (!this.#calls.some(({ id }) => id === call.id)) this.#calls.push(call);
   }
 
   #result(result: TurnToolResult): void {
+    this.#tell(result);
     if (this.#stepOpen || this.#approved.includes(result.id)) this.#results.push(result);
   }
 
@@ -73,6 +101,7 @@ export class Transcript {
   }
 
   #closeStep(): void {
+    this.#tell();
     // A step without text becomes an empty answer: two user messages in a row are not valid
     // everywhere.
     if (this.#stepOpen) {
@@ -92,6 +121,8 @@ export class Transcript {
     this.#text = '';
     this.#json = undefined;
     this.#refusal = '';
+    this.#told = 0;
+    this.#toldRefusal = 0;
     this.#calls = [];
     this.#results = [];
     this.#extra = undefined;

@@ -193,6 +193,8 @@ export interface TurnRequest {
   readonly wholeHistory?: boolean | undefined;
   readonly incremental: boolean;
   readonly requestId: string;
+  /** 24 letters and digits by which its caller knows the turn. Those who watch it see the same. */
+  readonly id?: string | undefined;
   /** The end user, as the request names it, for interceptors and model connections. */
   readonly user?: string | undefined;
   /** The key of the transport's entry (`ctx.name`), for interceptors. */

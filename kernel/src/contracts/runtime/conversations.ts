@@ -1,6 +1,8 @@
 import type { Principal } from '../callers/principal.js';
+import type { AgentEvent } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { Metadata, SessionInfo, SessionPage, StoredTurn, TurnPage } from '../store/conversation-store.js';
+import type { ApprovalDecision } from './approvals.js';
 import type { Target } from './target.js';
 import type { TurnRecord } from './turn-record.js';
 
@@ -35,6 +37,24 @@ export interface Conversations {
   get(id: string, principal: Principal): Promise<Conversation>;
   setMetadata(id: string, metadata: Metadata, principal: Principal): Promise<Conversation>;
   turns(id: string, page: TurnPage, principal: Principal): Promise<ConversationTurns>;
+  /**
+   * Watches the turns of a session, whatever transport began them: those that wait or run, and
+   * those that begin later. The first batch of a turn is what it has sent before, in fewer events,
+   * and may be empty; its last one has the terminal event. Watching neither slows a turn nor keeps
+   * it running. `events.return()` ends it.
+   * @param maxBehind approximate bytes. The events of a watcher that is further behind end.
+   * @returns the turns that wait or run now, and the events of all.
+   */
+  watch(
+    id: string,
+    principal: Principal,
+    maxBehind: number,
+  ): Promise<{
+    readonly turns: readonly WatchedTurn[];
+    readonly events: AsyncIterable<{ readonly turn: WatchedTurn; readonly batch: readonly AgentEvent[] }> & {
+      return(): unknown;
+    };
+  }>;
   /**
    * Adds messages as a turn of their own.
    * @throws TurnError `session_busy` while a turn runs; `approval_pending` while tool calls wait
@@ -72,6 +92,26 @@ export interface Conversations {
 /** A session as shown to its caller. @experimental */
 export interface Conversation extends SessionInfo {
   readonly status: 'idle' | 'running' | 'quarantined';
+}
+
+/** A turn of a session that is watched. @experimental */
+export interface WatchedTurn {
+  /** The same for all watchers: that of its request, if it has one. */
+  readonly id: string;
+  readonly target: Target;
+  /** When its request arrived, in milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** The new messages of its request: those after the last answer, without system messages. */
+  readonly messages: readonly Message[];
+  readonly approvals: readonly ApprovalDecision[];
+  /** Whether other turns of its session had to end first when it was first shown. */
+  readonly isWaiting: boolean;
+  /** How many those were. */
+  readonly ahead: number;
+  /** What has happened in it so far: see `TurnEvents.record`. */
+  readonly record?: TurnRecord | undefined;
+  /** Ends it for all its readers: see `TurnEvents.cancel`. */
+  cancel(): Promise<void>;
 }
 
 /** A page of a session's turns, and what is needed to show their tool calls. @experimental */

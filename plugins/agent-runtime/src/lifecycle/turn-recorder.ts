@@ -74,6 +74,12 @@ export class TurnRecorder {
     }
   }
 
+  /** What is kept of the reasoning of a model call so far. @param step from 0. */
+  reasoningOf(step: number): string {
+    const found = this.#steps[step];
+    return found !== undefined && found === this.#step ? this.#reasoning : (found?.reasoning ?? '');
+  }
+
   /** The turn begins with decisions about calls of earlier turns. */
   decide(decisions: readonly Decision[]): void {
     this.#decisions = decisions;
@@ -203,6 +209,15 @@ export class TurnRecorder {
   #now(): number {
     return Math.round(this.#clock.monotonic() - this.#arrivedAt);
   }
+}
+
+/** Adds the reasoning to the events of a transcript, which has none. */
+export function withReasoning(events: readonly AgentEvent[], recorder: TurnRecorder | undefined): readonly AgentEvent[] {
+  let step = 0;
+  return events.flatMap((event): readonly AgentEvent[] => {
+    const text = event.type === 'step' ? recorder?.reasoningOf(step++) : '';
+    return text ? [event, { type: 'reasoning', text }] : [event];
+  });
 }
 
 /** The record of a turn whose process died: only that is known. */

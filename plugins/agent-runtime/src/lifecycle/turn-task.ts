@@ -1,8 +1,8 @@
-import type { Clock } from '@plugboard/kernel';
+import type { AgentEvent, Clock } from '@plugboard/kernel';
 import type { Account, BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
-import { Broadcast, type TurnReader } from '../streams/broadcast.js';
+import { Broadcast, type TurnReader, type Watcher } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 import type { IdempotentTurn } from './idempotency.js';
 import type { TurnRecorder } from './turn-recorder.js';
@@ -48,6 +48,12 @@ export class TurnTask {
   number: number | undefined;
   /** Collects what happens in the turn. Set when it begins to run. */
   recorder: TurnRecorder | undefined;
+  /**
+   * The events that the readers have received after `started`, in fewer ones. Set with the answer.
+   */
+  soFar: () => Batch = () => [];
+  /** Its id for watchers. Set when it is first watched. */
+  watchId: string | undefined;
   readonly request: TurnRequest;
   /** When the request arrived, on the monotonic clock. */
   readonly arrivedAt: number;
@@ -66,6 +72,7 @@ export class TurnTask {
   #state: TurnState = 'waiting';
   #terminal: TurnEnd | undefined;
   #toolsRan = false;
+  #started: AgentEvent | undefined;
   readonly #deferred: (() => void)[] = [];
   #settling: Timer | undefined;
   readonly #leaveAccount: () => void;
@@ -105,6 +112,11 @@ export class TurnTask {
     return this.#state === 'ended' || this.#state === 'overdue';
   }
 
+  /** Whether earlier turns of its session have to end first. */
+  get isWaiting(): boolean {
+    return this.#state === 'waiting';
+  }
+
   get isOverdue(): boolean {
     return this.#state === 'overdue';
   }
@@ -132,6 +144,21 @@ export class TurnTask {
    */
   join(signal: AbortSignal): TurnEvents | undefined {
     return this.#broadcast.isJoinable ? this.#connect(this.#broadcast.join(), signal) : undefined;
+  }
+
+  /**
+   * Passes what follows to a watcher, which is not a reader: it neither slows the turn nor keeps it
+   * running.
+   *
+   * @returns what was sent so far, in fewer events.
+   */
+  watch(watcher: Watcher): Batch {
+    this.#broadcast.watch(watcher);
+    return this.#started ? [this.#started, ...this.soFar()] : [];
+  }
+
+  unwatch(watcher: Watcher): void {
+    this.#broadcast.unwatch(watcher);
   }
 
   /**
@@ -168,8 +195,9 @@ export class TurnTask {
     if (this.hasEnded) throw this.signal.reason;
     for (const event of batch) if (event.type === 'tool-call' && event.tool !== undefined) this.#toolsRan = true;
     const [first] = batch;
-    const isStart = first?.type === 'started' && this.number !== undefined;
-    return this.#broadcast.write(isStart ? [{ ...first, turn: this.number }, ...batch.slice(1)] : batch);
+    if (first?.type !== 'started') return this.#broadcast.write(batch);
+    this.#started = this.number === undefined ? first : { ...first, turn: this.number };
+    return this.#broadcast.write([this.#started, ...batch.slice(1)]);
   }
 
   /**

@@ -42,6 +42,11 @@ export class SessionActor {
     this.#options = options;
   }
 
+  /** The running turn, and those that wait, in the order in which they run. */
+  get turns(): readonly TurnTask[] {
+    return [...(this.#running ? [this.#running] : []), ...this.#queue.map(({ turn }) => turn)];
+  }
+
   get isBusy(): boolean {
     return this.#isOccupied || this.#queue.length > 0;
   }
@@ -115,8 +120,7 @@ export class SessionActor {
 
   /** Finds the turn that a retry of the same request joins. */
   #find(fingerprint: string): TurnTask | undefined {
-    const turns = [...(this.#running ? [this.#running] : []), ...this.#queue.map(({ turn }) => turn)];
-    return turns.find((turn) => turn.fingerprint === fingerprint && !turn.signal.aborted);
+    return this.turns.find((turn) => turn.fingerprint === fingerprint && !turn.signal.aborted);
   }
 
   /** Why a turn is refused, if it is. */

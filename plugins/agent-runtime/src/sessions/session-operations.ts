@@ -34,6 +34,7 @@ import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 import { SessionSupervisor } from './session-supervisor.js';
+import type { SessionWatch } from './session-watch.js';
 
 /** Sessions that are read from the store at once, to find those that match. */
 const READ_AT_ONCE = 200;
@@ -136,6 +137,11 @@ export class SessionOperations implements Conversations {
   async turns(conversation: string, page: TurnPage, principal: Principal): Promise<ConversationTurns> {
     const { id } = await this.#require(conversation, principal);
     return this.#withTools(id, await this.#storeCall(() => this.#store.turns(id, page), 'turns', id));
+  }
+
+  async watch(conversation: string, principal: Principal, maxBehind: number): Promise<SessionWatch> {
+    const { info } = await this.#requireOrBegun(conversation, principal);
+    return this.#sessions.watch(info.id, maxBehind);
   }
 
   async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {

@@ -1,4 +1,4 @@
-import type { Clock, Logger, PluginContext, SessionStore } from '@plugboard/kernel';
+import type { Clock, IdSource, Logger, PluginContext, SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
 import { conversationId, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
@@ -7,6 +7,7 @@ import { SessionHistory } from '../conversation/session-history.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
 import { TurnRunner } from '../turn/turn-runner.js';
 import { SessionActor } from './session-actor.js';
+import { SessionWatch } from './session-watch.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -50,22 +51,26 @@ export class SessionSupervisor {
    */
   readonly #memory: Budget;
   readonly #clock: Clock;
+  readonly #ids: IdSource;
   readonly #log: Logger;
   readonly #runner: TurnRunner;
   /** Least recently used first. */
   readonly #active = new Map<string, Active>();
+  /** Watchers by the names of their sessions. */
+  readonly #watches = new Map<string, Set<SessionWatch>>();
   readonly #crashes = new Map<string, number[]>();
   #allCrashes: number[] = [];
   #sweeping = false;
 
   constructor(
-    @inject(CONTEXT) { config, clock, log, budgets }: PluginContext<RuntimeSettings>,
+    @inject(CONTEXT) { config, clock, ids, log, budgets }: PluginContext<RuntimeSettings>,
     @inject(TurnRunner) runner: TurnRunner,
   ) {
     this.#limit = config.limits.queuedPerSession;
     this.#memory = budgets.memory;
     this.#memory.onShortage((bytes) => this.#evictLargest(bytes));
     this.#clock = clock;
+    this.#ids = ids;
     this.#log = log;
     this.#runner = runner;
   }
@@ -96,6 +101,29 @@ export class SessionSupervisor {
     const quarantined = this.#quarantine(name);
     if (quarantined) turn.requestEnd(quarantined);
     else this.#use(name, id, store).submit(turn);
+    if (this.#watches.size > 0) this.#show(name, turn);
+  }
+
+  /** Watches the turns of a session: see `Conversations.watch`. */
+  watch(id: SessionId, maxBehind: number): SessionWatch {
+    const name = nameOf(id);
+    const watches = this.#watches.get(name) ?? new Set();
+    const watch = new SessionWatch(this.#turnsOf(name), maxBehind, { clock: this.#clock, ids: this.#ids }, () => {
+      watches.delete(watch);
+      if (watches.size === 0) this.#watches.delete(name);
+    });
+    this.#watches.set(name, watches.add(watch));
+    return watch;
+  }
+
+  /** Shows a turn to those who watch its session, unless it was refused. */
+  #show(name: string, turn: TurnTask): void {
+    const ahead = this.#turnsOf(name).indexOf(turn);
+    if (ahead >= 0) for (const watch of this.#watches.get(name) ?? []) watch.add(turn, ahead);
+  }
+
+  #turnsOf(name: string): readonly TurnTask[] {
+    return this.#active.get(name)?.actor.turns ?? [];
   }
 
   /**

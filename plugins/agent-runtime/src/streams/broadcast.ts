@@ -13,6 +13,9 @@ const CHANNEL_SIZE = 64 * 1024;
  */
 const REPLAY_LIMIT = 1024 * 1024;
 
+/** Receives each batch after it was written. Must not throw. */
+export type Watcher = (batch: Batch) => void;
+
 /** What a broadcast reports to its turn. */
 interface BroadcastOwner {
   /** A reader stopped before the end. It is no longer a reader then. */
@@ -31,6 +34,8 @@ export class Broadcast {
   readonly #isReplayed: boolean;
   readonly #owner: BroadcastOwner;
   readonly #readers: TurnReader[] = [];
+  /** Undefined while nobody has watched. */
+  #watchers: Set<Watcher> | undefined;
   /** The events so far, for readers that join later; undefined if there can be none. */
   #sent: Batch[] | undefined = [];
   /** Size of `#sent`. */
@@ -60,9 +65,20 @@ export class Broadcast {
     return reader;
   }
 
+  /** Adds a watcher, for which the writer never waits. */
+  watch(watcher: Watcher): void {
+    this.#watchers ??= new Set();
+    this.#watchers.add(watcher);
+  }
+
+  unwatch(watcher: Watcher): void {
+    this.#watchers?.delete(watcher);
+  }
+
   /** Sends a batch to all readers. If it returns a promise, the writer must wait for it. */
   write(batch: Batch): Promise<unknown> | undefined {
     this.#remember(batch);
+    if (this.#watchers) for (const watcher of this.#watchers) watcher(batch);
     if (this.#readers.length === 1) return this.#readers[0]?.write(batch);
     const slow = this.#readers.flatMap((reader) => reader.write(batch) ?? []);
     return slow.length > 0 ? Promise.all(slow) : undefined;
@@ -84,6 +100,7 @@ export class Broadcast {
   /** Ends the events. Readers still receive what is buffered for them. */
   end(): void {
     this.#sent = undefined;
+    this.#watchers = undefined;
     for (const reader of this.#readers.splice(0)) reader.end();
   }
 

@@ -28,6 +28,11 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     this.#onReturn = onReturn;
   }
 
+  /** Whether the writer has to wait before it writes more. */
+  get isFull(): boolean {
+    return this.#size >= this.#limit;
+  }
+
   /**
    * Writes an item. If it returns a promise, the buffer is full, and the writer must wait for it.
    */

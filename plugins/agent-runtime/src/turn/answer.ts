@@ -3,6 +3,7 @@ import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contra
 import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import type { BegunTurn } from '../conversation/conversation.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
+import { withReasoning } from '../lifecycle/turn-recorder.js';
 import { AnswerMemory } from '../limits/answer-memory.js';
 import { type Batch, endOf, sealed, type TurnEnd } from '../streams/batch.js';
 import { pulled, type WriteBatch } from '../streams/pulled.js';
@@ -14,7 +15,7 @@ export interface Answer {
   /** The last batch, which ends with `end`. */
   readonly last: Batch;
   readonly end: TurnEnd;
-  /** All events as messages. */
+  /** What the readers have received, as messages. */
   readonly transcript: Transcript;
 }
 
@@ -27,6 +28,7 @@ export interface Answer {
 export async function answer(context: TurnContext, { turn, usage, approvals }: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
   const transcript = new Transcript();
+  task.soFar = () => withReasoning(transcript.events(), task.recorder);
   let answered: Answer | undefined;
   const finish = (batch: Batch, end: TurnEnd): undefined => {
     // Tokens that were used before the first step are reported, but the agent's limits do not count
@@ -42,6 +44,7 @@ export async function answer(context: TurnContext, { turn, usage, approvals }: B
     if (end) return finish(batch, end);
     task.idempotent?.add(batch);
     task.recorder?.add(batch);
+    transcript.add(batch);
     return task.write(batch);
   };
 
@@ -50,9 +53,7 @@ export async function answer(context: TurnContext, { turn, usage, approvals }: B
   else {
     for await (const batch of intercepted(context, turn, approvals, interceptors)) {
       assertBatch(interceptors, batch);
-      const events = sealed(batch);
-      transcript.add(events);
-      await write(events);
+      await write(sealed(batch));
       if (answered) break;
     }
   }
@@ -69,11 +70,20 @@ function intercepted(
 ): AgentEvents {
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
-    if (!interceptor) return pulled((write) => loop(context, current, approvals, new Transcript(), write));
+    if (!interceptor) return pulled((write) => innerLoop(context, current, approvals, write));
     const returned = interceptor.value(current, (next) => from(index + 1, next));
     return eventsOf(interceptor.entry, returned);
   };
   return from(0, turn);
+}
+
+/** The loop inside of interceptors, which may change what it writes: it remembers that itself. */
+function innerLoop(context: TurnContext, turn: Turn, approvals: TurnApprovals, write: WriteBatch): Promise<void> {
+  const transcript = new Transcript();
+  return loop(context, turn, approvals, transcript, (batch) => {
+    transcript.add(batch);
+    return write(batch);
+  });
 }
 
 function loop(

@@ -1,5 +1,4 @@
 import {
-  type AgentEvent,
   type Contribution,
   type Message,
   type ModelConnector,
@@ -46,7 +45,7 @@ export interface LoopOptions {
   readonly agent: Agent;
   readonly turn: Turn;
   readonly approvals: TurnApprovals;
-  /** Collects the events of the turn, but the terminal one. */
+  /** What `write` has received, but for the batch with the terminal event. */
   readonly transcript: Transcript;
   /** Reserves the memory of the answer. */
   readonly memory: AnswerMemory;
@@ -132,18 +131,16 @@ class AgentLoop {
 
   /** Runs the calls of an earlier turn that were approved. */
   async #runApproved(approved: readonly ServerCall[]): Promise<void> {
-    const { transcript, write, onToolsStart } = this.#options;
+    const { write, onToolsStart } = this.#options;
     const starting = onToolsStart();
     if (starting) await starting;
-    const events = approved.map(({ call }) => call);
-    transcript.add(events);
-    await write(events);
+    await write(approved.map(({ call }) => call));
     await this.#runTools(approved);
   }
 
   /** Writes what the model answers, up to the last batch. */
   async #callModel(step: number, messages: readonly Message[]): Promise<Answered> {
-    const { agent, turn, transcript, memory, deps, write } = this.#options;
+    const { agent, turn, memory, deps, write } = this.#options;
     turn.signal.throwIfAborted();
     const asker = { request_id: turn.requestId, agent: agent.name };
     const headers: Record<string, string> = {};
@@ -166,9 +163,7 @@ class AgentLoop {
       read.connection = connection;
       try {
         last = [{ type: 'step', step, connection }, ...read.take(first)];
-        for (;;) {
-          transcript.add(last);
-          if (read.hasEnded) break;
+        while (!read.hasEnded) {
           const full = last.length > 0 ? write(last) : undefined;
           if (full) await full;
           last = read.takeNext(await rest.next());
@@ -178,9 +173,7 @@ class AgentLoop {
       }
       if (read.hasExtra) prefix = prefixOf(asked.messages, asked.tools);
       if (read.extra !== undefined) {
-        const extra: AgentEvent = { type: 'extra', extra: { connection, prefix, data: read.extra } };
-        transcript.add([extra]);
-        last = [...last, extra];
+        last = [...last, { type: 'extra', extra: { connection, prefix, data: read.extra } }];
       }
       span.set({ usage: read.usage, reason: read.reason });
       span.end();
@@ -200,7 +193,7 @@ class AgentLoop {
    * of the turn, if the turn ends with them.
    */
   async #runCalls(step: number, { read, streamed, last, prefix }: Answered): Promise<Batch | undefined> {
-    const { agent, turn, approvals, transcript, write, onToolsStart } = this.#options;
+    const { agent, turn, approvals, write, onToolsStart } = this.#options;
     const { calls } = read;
     const isClientCall = (call: ModelToolCall) =>
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
@@ -213,7 +206,6 @@ class AgentLoop {
     if (exceeded) {
       const { limit, text } = exceeded;
       const said: Batch = this.#hasText ? [] : [{ type: 'text', text }];
-      transcript.add(said);
       return [...last, ...said, { ...this.#finished('length'), limit }];
     }
 
@@ -230,7 +222,6 @@ class AgentLoop {
       if (!waits) running.push(own);
       return waits ?? call;
     });
-    transcript.add(asked);
     const starting = running.length > 0 ? onToolsStart() : undefined;
     if (starting) {
       if (last.length > 0) await Promise.all([write(last), starting]);
@@ -245,12 +236,11 @@ class AgentLoop {
   }
 
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
-    const { agent, turn, approvals, transcript, memory, deps, write } = this.#options;
+    const { agent, turn, approvals, memory, deps, write } = this.#options;
     const { toolbox } = this.#tools;
     const calling = { toolbox, guard: this.#guard, agent, turn, interceptors: this.#interceptors, approvals };
     for await (const batch of deps.tools.run(calls, calling)) {
       memory.addResults(batch);
-      transcript.add(batch);
       await write(batch);
     }
   }

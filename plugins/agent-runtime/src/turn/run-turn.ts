@@ -79,6 +79,7 @@ async function admit(task: TurnTask, deps: TurnDependencies): Promise<TurnContex
 /** Stores the answer, if anything keeps it, and ends the turn. */
 async function commit({ task }: TurnContext, conversation: TurnConversation, { last, end, transcript }: Answer): Promise<void> {
   if (!conversation.isStored && !task.idempotent) return task.finish(last);
+  transcript.add(last);
   if (last.length > 1) await task.write(last.slice(0, -1));
   task.beginStoring();
   task.idempotent?.add([end]);

@@ -109,6 +109,11 @@ export class ResponseEncoder {
     return this.#numbers.event('svc:queue.position', `"position":${position}`);
   }
 
+  /** `svc:response.input`. @param items of the request. */
+  input(items: readonly object[]): string {
+    return this.#numbers.event('svc:response.input', `"input":${JSON.stringify(items)}`);
+  }
+
   /** `svc:ignored_params`. @param names what the request has and has no effect. */
   ignoredParams(names: readonly string[]): string {
     return this.#numbers.event('svc:ignored_params', `"params":${JSON.stringify(names)}`);

@@ -105,6 +105,7 @@ export class ResponseRunner {
     if (plan.compaction) return plan.compaction.sealed(this.#runtimes.one().run({ ...turn, signal }));
     return this.#runtimes.one().run({
       ...turn,
+      id: head.id.slice(head.id.indexOf('_') + 1),
       session: session && {
         key: session.key,
         user: plan.user,

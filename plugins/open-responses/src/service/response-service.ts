@@ -2,6 +2,7 @@ import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContex
 import type { Account, AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { estimateTokens, ProtocolError } from '@plugboard/openai-protocol';
+import { ConversationWatch, type ConversationWatchOptions } from '../live/conversation-watch.js';
 import type { EventReader } from '../live/event-reader.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
@@ -23,6 +24,7 @@ import { StoredResponses } from './stored-responses.js';
  * 3. Responses are found again by their ids: `get`, `resume`, `cancel`, `delete`, `inputItems`. A
  *    stored response lives in a session: `store: true` without `conversation` makes one for the
  *    chain of responses that begins with it.
+ * 4. `watch` shows the turns of a session as responses, also those that other transports began.
  */
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'one' });
 
@@ -104,6 +106,20 @@ export class ResponseService {
       errorOf: plan.errorOf,
       create: (idempotency) => this.#runner.create(plan, idempotency),
     };
+  }
+
+  /**
+   * Watches the turns of a conversation as responses, whatever began them.
+   *
+   * @throws TurnError `conversation_not_found`
+   */
+  async watch(
+    conversation: string,
+    principal: Principal,
+    options: Omit<ConversationWatchOptions, 'now'>,
+  ): Promise<ConversationWatch> {
+    const watch = await this.#runtimes.one().conversations.watch(conversation, principal, options.maxBehind);
+    return new ConversationWatch(conversation, watch, { ...options, now: () => this.#planner.now() });
   }
 
   /** The response that runs, or ended a short while ago; undefined if the caller reaches none. */

@@ -14,6 +14,7 @@ import { HttpError } from '@plugboard/transport-http';
 import { errorEvent } from '../messages/error-event.js';
 import type { Caller } from './caller.js';
 import type { ConnectionQuery } from './connection-query.js';
+import { ConnectionWatch } from './connection-watch.js';
 import type { Outbox } from './outbox.js';
 import { ResponseStreams } from './response-streams.js';
 
@@ -23,6 +24,8 @@ interface ConnectionResponsesOptions {
   readonly query: ConnectionQuery;
   /** The maximum size of a message, in bytes. */
   readonly maxMessage: number;
+  /** Bytes that the client of a watch may be behind. */
+  readonly maxBehind: number;
   /** For log lines. */
   readonly connectionId: string;
   /** The key of the transport's entry. */
@@ -51,19 +54,31 @@ export class ConnectionResponses {
   readonly #sent = new Set<LiveResponse>();
   /** Ends the reading of each response that is being sent. */
   readonly #leaving = new Set<() => void>();
+  readonly #watch: ConnectionWatch;
   #closed = false;
   /** Set when the drain time of the server is over. */
   #stopped: TurnError | undefined;
 
   constructor(options: ConnectionResponsesOptions) {
     this.#options = options;
-    this.#streams = new ResponseStreams(() => options.onIdle());
+    this.#streams = new ResponseStreams(() => this.#onIdle());
     this.#memory = options.service.createMemory();
+    this.#watch = new ConnectionWatch({
+      ...options,
+      isRead: (id) => this.#running.has(id) || [...this.#sent].some((response) => response.id === id),
+      refuse: (error, problem) => this.#refuse(error, undefined, problem),
+      onIdle: () => this.#onIdle(),
+    });
   }
 
-  /** Responses that run, wait, or are being resumed. */
+  /** Responses that run, wait, are being resumed, or are watched. */
   get inFlight(): number {
-    return this.#streams.inFlight;
+    return this.#streams.inFlight + this.#watch.inFlight;
+  }
+
+  /** Whether the connection watches a conversation. */
+  get isWatching(): boolean {
+    return this.#watch.isOpen;
   }
 
   /**
@@ -87,7 +102,18 @@ export class ConnectionResponses {
   cancel(id: string): void {
     const { service, caller } = this.#options;
     const response = this.#running.get(id) ?? service.findLive(id, caller.principal);
-    response?.cancel();
+    if (response) response.cancel();
+    else this.#watch.cancel(id);
+  }
+
+  /** Shows the responses of a conversation. @param conversation undefined for none. */
+  watch(conversation: string | undefined, account: Account): void {
+    this.#watch.watch(conversation, account);
+  }
+
+  /** The credential was checked: what it may reach can have changed. */
+  recheck(): void {
+    this.#watch.recheck();
   }
 
   /** Sends the events after a number, and those to come. @throws HttpError 429 */
@@ -123,7 +149,12 @@ export class ConnectionResponses {
   leave(): void {
     this.#closed = true;
     for (const leave of this.#leaving) leave();
+    this.#watch.close();
     this.#memory.close();
+  }
+
+  #onIdle(): void {
+    if (this.inFlight === 0) this.#options.onIdle();
   }
 
   /** Runs a response to its end. Never rejects. */

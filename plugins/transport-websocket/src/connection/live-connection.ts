@@ -78,7 +78,8 @@ export class LiveConnection {
       caller: this.#caller,
       outbox: this.#outbox,
       query,
-      maxMessage: dependencies.limits.maxFrameSize,
+      maxMessage: limits.maxFrameSize,
+      maxBehind: limits.maxBuffered,
       connectionId: upgrade.requestId,
       onIdle: () => this.#onIdle(),
       onRevoked: () => this.#close(CLOSE.tokenRevoked),
@@ -104,6 +105,7 @@ export class LiveConnection {
 
   /** Called about once a second. @param now on the clock's monotonic scale. */
   tick(now: number): void {
+    if (this.#responses.isWatching) this.#heartbeat.used(now);
     const pulse = this.#heartbeat.tick(now, this.#outbox.progress(), this.#responses.inFlight > 0);
     if (pulse === undefined || this.#ws.readyState !== this.#ws.OPEN) return;
     if (pulse === 'ping') this.#ws.ping();
@@ -130,6 +132,7 @@ export class LiveConnection {
     this.#checking = true;
     try {
       await this.#caller.recheck();
+      this.#responses.recheck();
     } catch (error) {
       if (!(error instanceof HttpError) || error.status !== 401) return;
       this.#outbox.reply(errorEvent(error));
@@ -183,6 +186,9 @@ export class LiveConnection {
         break;
       case 'resume':
         this.#answering(undefined, () => this.#responses.resume(message.id, message.after, account));
+        break;
+      case 'watch':
+        this.#responses.watch(message.conversation, account);
         break;
       case 'ping':
         this.#outbox.reply(JSON.stringify({ type: 'svc:pong', id: message.id }));

@@ -8,6 +8,7 @@ export type ClientMessage =
   | { readonly kind: 'create'; readonly request: ResponseRequest }
   | { readonly kind: 'cancel'; readonly id: string }
   | { readonly kind: 'resume'; readonly id: string; readonly after: number }
+  | { readonly kind: 'watch'; readonly conversation: string | undefined }
   | { readonly kind: 'ping'; readonly id: unknown };
 
 /** An invalid message, with its `stream_id` if it has one. */
@@ -55,6 +56,8 @@ function read(message: Readonly<Record<string, unknown>>): ClientMessage {
       return { kind: 'cancel', id: idOf(message) };
     case 'svc:response.resume':
       return { kind: 'resume', id: idOf(message), after: startingAfter(message) };
+    case 'svc:conversation.watch':
+      return { kind: 'watch', conversation: conversationOf(message) };
     case 'svc:ping':
       return { kind: 'ping', id: message.id ?? null };
     default:
@@ -75,10 +78,18 @@ function createOf({ type: _, stream, stream_options: __, ...body }: Readonly<Rec
 
 function idOf({ response_id: id }: Readonly<Record<string, unknown>>): string {
   if (typeof id === 'string') return id;
-  throw invalidRequest("Missing required parameter: 'response_id'.", {
-    param: 'response_id',
-    code: 'missing_required_parameter',
-  });
+  throw missing('response_id');
+}
+
+/** The conversation to watch; undefined for null: none. */
+function conversationOf({ conversation: id }: Readonly<Record<string, unknown>>): string | undefined {
+  if (id === null) return undefined;
+  if (typeof id === 'string') return id;
+  throw missing('conversation');
+}
+
+function missing(param: string): ProtocolError {
+  return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
 }
 
 function startingAfter({ starting_after: after }: Readonly<Record<string, unknown>>): number {
@@ -93,7 +104,7 @@ function startingAfter({ starting_after: after }: Readonly<Record<string, unknow
 function unsupportedEvent(type: unknown): ProtocolError {
   const named = typeof type === 'string' ? `'${type.slice(0, 64)}' is not supported` : 'it is missing';
   return invalidRequest(
-    `Invalid 'type': ${named}. Supported values are: 'response.create', 'response.cancel', 'svc:response.resume', and 'svc:ping'.`,
+    `Invalid 'type': ${named}. Supported values are: 'response.create', 'response.cancel', 'svc:response.resume', 'svc:conversation.watch', and 'svc:ping'.`,
     { param: 'type', code: 'unsupported_event' },
   );
 }

@@ -1,0 +1,87 @@
+import { Account, type Conversations, isTerminal, TurnError, type WatchedTurn } from '@plugboard/kernel/contracts';
+import { WatchedResponse, watchedId } from './watched-response.js';
+
+export interface ConversationWatchOptions {
+  /** Bytes that the watcher may be behind before its watch ends. */
+  readonly maxBehind: number;
+  /** The option with that limit. */
+  readonly setting: string;
+  /** In which what a turn has said before is reserved while it is sent. */
+  readonly account: Account;
+  /** Whether the watcher receives the events of a response already. */
+  isRead(id: string): boolean;
+  /** Unix time, seconds. */
+  now(): number;
+}
+
+/** Events of one response of a watched conversation. */
+interface WatchedEvents {
+  readonly events: readonly string[];
+  /** The responses that are shown and have not ended. */
+  readonly running: number;
+}
+
+/**
+ * The turns of a session as responses, for one watcher. Their events come in one stream, and are
+ * numbered from 0 for each response and watcher: their `stream_id` is the id of the response. A
+ * turn that runs already begins with what it has said so far, in few events.
+ */
+export class ConversationWatch {
+  readonly conversation: string;
+  /** The ids of the responses that ran or waited when the watch began. */
+  readonly responses: readonly string[];
+  readonly #watch: Awaited<ReturnType<Conversations['watch']>>;
+  readonly #options: ConversationWatchOptions;
+  /** Those that are shown. */
+  readonly #running = new Map<WatchedTurn, WatchedResponse>();
+  readonly #seen = new WeakSet<WatchedTurn>();
+  #isClosed = false;
+
+  constructor(conversation: string, watch: Awaited<ReturnType<Conversations['watch']>>, options: ConversationWatchOptions) {
+    this.conversation = conversation;
+    this.responses = watch.turns.map(watchedId);
+    this.#watch = watch;
+    this.#options = options;
+  }
+
+  /**
+   * The events as they come. Ends when the watch is closed.
+   *
+   * @throws TurnError `overloaded` if the watcher is too far behind, or there is no memory for what
+   *   a turn has said.
+   */
+  async *events(): AsyncGenerator<WatchedEvents> {
+    const { account, isRead, now } = this.#options;
+    for await (const { turn, batch } of this.#watch.events) {
+      const isNew = !this.#seen.has(turn);
+      this.#seen.add(turn);
+      if (isRead(watchedId(turn))) this.#running.delete(turn);
+      else if (isNew) this.#running.set(turn, new WatchedResponse(turn, this.conversation));
+      const response = this.#running.get(turn);
+      if (!response) continue;
+      if (batch.some(isTerminal)) this.#running.delete(turn);
+      const events = [...(isNew ? response.begin() : []), ...response.write(batch, now())];
+      const cost = isNew ? Account.costOf(events.reduce((sum, event) => sum + event.length, 0)) : 0;
+      account.require(cost);
+      yield { events, running: this.#running.size };
+      account.release(cost);
+    }
+    if (!this.#isClosed) throw this.#behind();
+  }
+
+  /** Ends a turn that is shown. Does nothing for any other id. */
+  cancel(id: string): void {
+    for (const response of this.#running.values()) if (response.id === id) response.cancel();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#watch.events.return();
+  }
+
+  #behind(): TurnError {
+    const { maxBehind, setting } = this.#options;
+    const what = `The watch of '${this.conversation}' was more than ${maxBehind} bytes behind (\`${setting}\`) and has ended.`;
+    return new TurnError('overloaded', `${what} Watch it again.`, { retryAfter: 1 });
+  }
+}
