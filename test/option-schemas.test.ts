@@ -16,7 +16,13 @@ interface BuiltPlugin {
 }
 
 const root = join(import.meta.dirname, '..');
-const TEXTS = { duration: '30s', size: '64kb', url: 'https://example.com/v1', date: '2027-01-31' } as const;
+const TEXTS = {
+  duration: '30s',
+  size: '64kb',
+  url: 'https://example.com/v1',
+  date: '2027-01-31',
+  package: '@acme/greeter',
+} as const;
 /** Values that most options do not accept. */
 const ODD = fc.constantFrom<unknown>('', 'x', 'ä'.repeat(9), null, true, 0, -1, 2.5, 1e9, [], {}, ['x', 'x'], { x: 'x' }, [{}]);
 

@@ -80,6 +80,19 @@ await t.test('plugboard init writes a distribution, which npm installs from the 
   t.match((await inSite('plugboard', 'check')).stdout, 'plugboard.yaml is valid');
 });
 
+await t.test('the distribution uses the packages of Anthropic and Gemini while they are installed', async (t) => {
+  const check = async () => {
+    const keys = { ANTHROPIC_API_KEY: 'sk-ant-of-this-test', GEMINI_API_KEY: 'AIza-of-this-test' };
+    return (await exec('plugboard', ['check'], { cwd: site, env: { ...env, ...keys } })).stdout;
+  };
+  t.match(await check(), /models +anthropic, gemini\n/);
+  await rm(join(site, 'node_modules/@ai-sdk/google'), { recursive: true });
+  t.match(
+    await check(),
+    /models +anthropic, gemini-compatible\n(.*\n)*.*models\.gemini: the package @ai-sdk\/google is not installed/,
+  );
+});
+
 await t.test('the Dockerfile runs the server as another user, on the slim image of Node.js 24', async (t) => {
   const lines = (await readFile(join(site, 'Dockerfile'), 'utf8')).split('\n');
   t.equal(lines[0], 'FROM node:24-slim');

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { parse } from 'yaml';
 import { Plugboard } from '../../plugins/cli/test/plugboard.js';
 import { readEventStream } from '../support/server-sent-events.js';
 
@@ -92,6 +93,36 @@ t.test('`plugboard chat --url` does the same through a running server', async (t
   t.match(said, 'You said: "Thank you"\nBefore that you said: "Hello there"');
   const unreachable = chat(['--url', 'http://127.0.0.1:1', 'assistant'], 'Hello there');
   await t.rejects(unreachable, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });
+});
+
+t.test('Anthropic and Gemini are used in their own format where their packages are installed', async (t) => {
+  const yaml = readFileSync(join(ROOT, 'plugboard.yaml'), 'utf8');
+  const keys = { ANTHROPIC_API_KEY: 'sk-ant-of-this-test', GEMINI_API_KEY: 'AIza-of-this-test' };
+  const checked = async (files: Parameters<typeof t.testdir>[0]) => {
+    const program = new Plugboard(t, ['check'], { cwd: t.testdir(files), env: { ...env, ...keys } });
+    return { code: await program.exit(), stdout: program.stdout, stderr: program.stderr };
+  };
+  t.match(await checked({ 'plugboard.yaml': yaml }), { code: 0, stdout: /\n +models +anthropic, gemini\n/ });
+
+  const missing = await checked({ 'plugboard.yaml': yaml.replaceAll('"@ai-sdk/', '"@ai-sdk/not-') });
+  t.match(missing, { code: 0, stdout: /\n +models +anthropic-compatible, gemini-compatible\n/ });
+  const cause = 'the package @ai-sdk/not-anthropic is not installed; check the name, then run: npm install @ai-sdk/not-anthropic';
+  t.match(missing.stdout, `models.anthropic: ${cause}\n`);
+
+  const older = '{ "name": "@ai-sdk/google", "version": "3.0.1", "dependencies": { "@ai-sdk/provider": "3.0.0" } }';
+  t.match(await checked({ 'plugboard.yaml': yaml, node_modules: { '@ai-sdk': { google: { 'package.json': older } } } }), {
+    code: 78,
+    stderr: /models\.gemini\.provider: @ai-sdk\/google 3\.0\.1 has the specification v3 of the AI SDK, and this plugin needs v4/,
+  });
+});
+
+t.test('`plugboard init` writes the same models, and the packages that they need', async (t) => {
+  const template = join(ROOT, 'plugins/cli/templates/distribution');
+  const models = (folder: string) => parse(readFileSync(join(folder, 'plugboard.yaml'), 'utf8')).models;
+  t.strictSame(models(template), models(ROOT));
+  const packages = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).optionalDependencies;
+  const versions = Object.entries<string>(packages(ROOT)).map(([name, version]) => [name, `^${version}`]);
+  t.strictSame(packages(template), Object.fromEntries(versions));
 });
 
 t.test('a mistake in its file stops the start with exit code 78 and is reported with line and column', async (t) => {

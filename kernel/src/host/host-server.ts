@@ -1,5 +1,5 @@
 import { type ConfigError, HostError, type PluginError, reasonOf, StartError } from './base/errors.js';
-import type { HostView } from './base/status.js';
+import type { EntryReport, HostView } from './base/status.js';
 import type { FileContents } from './configuration/entries.js';
 import { entryPlace } from './configuration/entry-place.js';
 import { Problems } from './configuration/problems.js';
@@ -113,9 +113,15 @@ export class HostServer implements Server {
     }
   }
 
-  /** Logs one line for all disabled entries: variables that are not set are part of a normal start. */
+  /**
+   * Logs one line for all disabled entries: variables that are not set are part of a normal start.
+   * A missing package is not, and has a line of its own.
+   */
   #logDisabled(): void {
-    const disabled = this.host.entries().filter(({ status }) => status === 'disabled');
+    const lacksPackage = ({ reason = '' }: EntryReport) => reason.startsWith('the package ');
+    const all = this.host.entries().filter(({ status }) => status === 'disabled');
+    for (const { entry, reason } of all.filter(lacksPackage)) this.log.warn(`${entry} is disabled: ${reason}`);
+    const disabled = all.filter((entry) => !lacksPackage(entry));
     const [first, ...others] = disabled;
     if (first === undefined) return;
     if (others.length === 0) {
@@ -125,8 +131,8 @@ export class HostServer implements Server {
     const cure = disabled.every(({ reason = '' }) => reason.startsWith('the variable '))
       ? '; set a variable, for example in .env, to use its entry'
       : '';
-    const all = disabled.map(({ entry, reason }) => `${entry} (${reason})`).join(', ');
-    this.log.info(`${disabled.length} entries are disabled: ${all}${cure}`);
+    const listed = disabled.map(({ entry, reason }) => `${entry} (${reason})`).join(', ');
+    this.log.info(`${disabled.length} entries are disabled: ${listed}${cure}`);
   }
 
   /** @throws ConfigError if mistakes in the file prevented the start. */

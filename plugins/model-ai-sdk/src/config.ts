@@ -1,13 +1,12 @@
-import { isAbsolute } from 'node:path';
 import type { ConfigProblem, Infer, JsonSchema } from '@plugboard/kernel';
-import { isInstalled } from './provider/resolve-package.js';
+import { olderSpecification } from './provider/specification.js';
 
 export const configSchema = {
   type: 'object',
   properties: {
     provider: {
       type: 'string',
-      minLength: 1,
+      format: 'package',
       description:
         'The provider package of AI SDK 7, such as `@ai-sdk/anthropic`, or the path of a module. It is looked up from the folder of the configuration.',
     },
@@ -70,6 +69,12 @@ export const configSchema = {
       description:
         'Limit for the tokens of an answer, if neither the agent nor the caller sets one. By default that of the package.',
     },
+    reasoningEffort: {
+      type: 'string',
+      enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'],
+      description:
+        'How much the model thinks, if neither the agent nor the caller sets `reasoning_effort`. By default as the provider does.',
+    },
     promptCaching: {
       type: 'boolean',
       description: 'Whether to mark the end of the prompt and of the conversation for the cache of Anthropic and Bedrock.',
@@ -123,14 +128,8 @@ const OWN_SETTINGS: Readonly<Record<string, string>> = {
 /** Finds mistakes in options that their schema cannot express. */
 export function problemsOf(config: AiSdkConfig, resolvePath: (path: string) => string): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const { provider } = config;
-  const isPath = provider.startsWith('.') || isAbsolute(provider);
-  if (!isInstalled(provider, resolvePath('.'))) {
-    const cure = isPath
-      ? 'check the path'
-      : `check the name, and install the package ${packageOf(provider)} in the folder of the configuration`;
-    problems.push({ path: ['provider'], message: `"${provider}" is not installed; ${cure}` });
-  }
+  const older = olderSpecification(config.provider, resolvePath('.'));
+  if (older !== undefined) problems.push({ path: ['provider'], message: older });
   if (config.baseUrl !== undefined && !/^https?:$/.test(URL.parse(config.baseUrl)?.protocol ?? ''))
     problems.push({ path: ['baseUrl'], message: 'is not a URL that begins with http:// or https://' });
   for (const option of ['settings', 'credentials'] as const) {
@@ -142,9 +141,4 @@ export function problemsOf(config: AiSdkConfig, resolvePath: (path: string) => s
   if (!config.input.includes('text'))
     problems.push({ path: ['input'], message: 'must include text, which every conversation contains' });
   return problems;
-}
-
-/** The package of a module: `@ai-sdk/google-vertex` for `@ai-sdk/google-vertex/anthropic`. */
-function packageOf(module: string): string {
-  return module.split('/', module.startsWith('@') ? 2 : 1).join('/');
 }

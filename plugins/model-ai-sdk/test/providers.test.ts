@@ -277,6 +277,22 @@ t.test('the table of the README is what these tests have shown', async (t) => {
   t.equal(/<!-- providers -->\n([\s\S]*)\n<!-- \/providers -->/.exec(readme)?.[1], table.join('\n'));
 });
 
+t.test('reasoningEffort holds where neither the agent nor the caller sets one', async (t) => {
+  const older = { model: 'claude-sonnet-4-5', providerOptions: {}, reasoningEffort: 'low' };
+  const bodies = async (options: Readonly<Record<string, unknown>>, params: object) => {
+    const native = await open(t, 'anthropic', options);
+    await readAll(native, { params: { ...params } });
+    return native.server.requests.at(-1)?.body;
+  };
+  t.match(await bodies(older, {}), { thinking: { type: 'enabled', budget_tokens: 6400 } });
+  t.match(await bodies(older, { reasoning_effort: 'high' }), { thinking: { type: 'enabled', budget_tokens: 38400 } });
+  t.match(await bodies(older, { reasoning_effort: 'none' }), { thinking: { type: 'disabled' } });
+  t.match(await bodies({ providerOptions: {}, reasoningEffort: 'low' }, {}), {
+    thinking: { type: 'adaptive' },
+    output_config: { effort: 'low' },
+  });
+});
+
 t.test('settings of the protocol reach the provider by its names', async (t) => {
   const params: ModelRequest['params'] = {
     max_completion_tokens: 100,

@@ -54,6 +54,9 @@ const MESSAGES = {
           likely === undefined ? 'add "use" with the name or the path of a plugin' : `add use: ${likely}`
         }, or ${installOf(names)}`
       : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; ${installOf(names)}`,
+  PACKAGE_NOT_INSTALLED: (name: string) =>
+    `the package ${packageOf(name)} is not installed; check the name, then run: npm install ${packageOf(name)}`,
+  MODULE_NOT_FOUND: (path: string) => `there is no module at ${path}; check the path`,
   PLUGIN_NOT_FOUND: (path: string, similar: string | undefined) =>
     `no plugin was found at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
   PLUGIN_FOLDER_EMPTY: (folder: string) =>

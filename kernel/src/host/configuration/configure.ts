@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Fault, fault, reasonWithPlace } from '../base/errors.js';
 import { beginMethod } from '../base/plugin-calls.js';
 import type { ConfigPath } from '../base/problem.js';
+import { isModulePath } from '../options/package-name.js';
 import type { OptionSchema } from '../options/schema.js';
 import type { Reference } from '../options/variables.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
@@ -35,7 +36,7 @@ export interface Secrets {
  */
 export function configure(
   entry: LoadedEntry,
-  context: Omit<CheckContext, 'readFile'>,
+  { isInstalled, ...context }: Omit<CheckContext, 'readFile'> & { isInstalled(name: string): boolean },
   layout: FileLayout,
   secrets: Secrets,
   problems: Problems,
@@ -53,11 +54,19 @@ export function configure(
       if (part.length >= MIN_PART && text.includes(part)) secrets.variables.add(name);
   }
   for (const found of checked.faults) problems.add([...optionsPath, ...found.path], found, found.at, plugin);
+  const missing = plugin.options.packages(options).filter(({ name }) => !isInstalled(name));
+  for (const { path, name } of missing) {
+    const found = isModulePath(name)
+      ? fault('MODULE_NOT_FOUND', context.resolvePath(name))
+      : fault('PACKAGE_NOT_INSTALLED', name);
+    problems.add([...optionsPath, ...path], found, 'value', plugin);
+  }
   const config = checked.faults.length > 0 ? undefined : checked.value;
   const rest = config === undefined ? withoutInvalid(plugin.options, options, references) : { config, removed: [] };
   const readFile = fileReader(files, context);
   const isAccepted = rest === undefined || runCheck(entry, plugin, rest, { ...context, readFile }, problems);
-  return { ...entry, config, files, isFaulty: entry.isFaulty || config === undefined || !isAccepted || reserved.length > 0 };
+  const isFaulty = entry.isFaulty || config === undefined || !isAccepted || reserved.length + missing.length > 0;
+  return { ...entry, config, files, isFaulty };
 }
 
 /** The plugin's own options that belong to the file. Not of options that stand at the top level. */

@@ -4,12 +4,19 @@ import { reportUnset } from './entries.js';
 import type { ReadEntry } from './entry.js';
 import type { Problems } from './problems.js';
 
+/** Says why a package that an optional entry needs is missing; undefined if none is. */
+type MissingPackage = (entry: ReadEntry) => Promise<string | undefined>;
+
 /**
- * Disables the entries whose `unless` names an enabled entry, and reports the variables that the
- * remaining ones miss. Optional entries that miss a variable are disabled already. An entry that
- * fails to start later still counts as enabled here.
+ * Disables the entries whose `unless` names an enabled entry, and the optional ones without their
+ * packages, and reports the variables that the remaining ones miss. Optional entries that miss a
+ * variable are disabled already. An entry that fails to start later still counts as enabled here.
  */
-export function disableEntries(entries: readonly ReadEntry[], problems: Problems): readonly ReadEntry[] {
+export async function disableEntries(
+  entries: readonly ReadEntry[],
+  problems: Problems,
+  missingPackage: MissingPackage,
+): Promise<readonly ReadEntry[]> {
   const faulty = new Set<ReadEntry>();
   for (const entry of entries) {
     for (const [index, name] of entry.unless.entries()) {
@@ -28,7 +35,7 @@ export function disableEntries(entries: readonly ReadEntry[], problems: Problems
     problems.add([...entry.path, 'unless'], fault('UNLESS_CYCLE', names), 'value');
     faulty.add(entry);
   };
-  for (const entry of entries) decide(entry, entries, reasons, [], onCycle);
+  for (const entry of entries) await decide(entry, entries, reasons, [], onCycle, missingPackage);
   return entries.map((entry) => {
     const disabled = reasons.get(entry);
     const misses = disabled === undefined && reportUnset(entry, problems);
@@ -41,13 +48,14 @@ export function disableEntries(entries: readonly ReadEntry[], problems: Problems
  *
  * @param reasons receives why an entry is disabled, or undefined, once that is decided.
  */
-function decide(
+async function decide(
   entry: ReadEntry,
   entries: readonly ReadEntry[],
   reasons: Map<ReadEntry, string | undefined>,
   asking: readonly ReadEntry[],
   onCycle: (cycle: readonly ReadEntry[]) => void,
-): void {
+  missingPackage: MissingPackage,
+): Promise<void> {
   if (reasons.has(entry)) return;
   if (asking.includes(entry)) {
     onCycle([...asking.slice(asking.indexOf(entry)), entry]);
@@ -57,11 +65,11 @@ function decide(
   for (const name of entry.unless) {
     const other = othersOf(entry, entries).find((candidate) => candidate.name === name);
     if (other === undefined) continue;
-    decide(other, entries, reasons, [...asking, entry], onCycle);
+    await decide(other, entries, reasons, [...asking, entry], onCycle, missingPackage);
     const isEnabled = (reasons.get(other) ?? other.disabled) === undefined;
     if (isEnabled) reason ??= `${other.id} is enabled`;
   }
-  reasons.set(entry, reason);
+  reasons.set(entry, reason ?? (entry.optional ? await missingPackage(entry) : undefined));
 }
 
 /** The other entries of the same section. */

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
-import { HostError } from '../base/errors.js';
+import { fault, HostError } from '../base/errors.js';
 import { synonymOf } from '../base/nearest.js';
 import type { CredentialShapes } from '../log/redactor.js';
+import { isModulePath } from '../options/package-name.js';
 import { type Environment, readEnvironment } from '../options/variables.js';
 import type { Diagnosis } from '../plugin/diagnosis.js';
 import { Loader } from '../plugin/loader.js';
@@ -75,13 +76,15 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   const loader = known ?? new Loader(source.folder, cwd, { diagnosis: options.diagnosis });
   const loadAll = (entries: readonly { readonly entry: ReadEntry; readonly neededBy?: string }[]) =>
     Promise.all(entries.map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
-  const inFile = await loadAll(disableEntries(read.entries, problems).map((entry) => ({ entry })));
+  const decided = await disableEntries(read.entries, problems, (entry) => missingPackage(entry, layout, loader));
+  const inFile = await loadAll(decided.map((entry) => ({ entry })));
   const loaded = reader.withTopLevelOptions([...inFile, ...(await loadAll(reader.needed(inFile)))]);
 
   const secrets = { texts: new Set<string>(), variables: new Set<string>() };
   const resolvePath = (path: string) => resolve(source.folder, path);
   const check = checkContext({ ...read, entries: loaded }, resolvePath);
-  const entries = loaded.map((entry) => configure(entry, check, layout, secrets, problems));
+  const isInstalled = (name: string) => loader.isInstalled(name);
+  const entries = loaded.map((entry) => configure(entry, { ...check, isInstalled }, layout, secrets, problems));
   const contents = { ...read, entries };
   const credentials = [{ fields: layout.secretFields }, ...credentialsOf(entries)];
   const { texts, variables: secretVariables } = secrets;
@@ -114,7 +117,7 @@ async function load(
   if (disabled !== undefined || (use === '' && definition === undefined)) return { ...entry, plugin: undefined };
   try {
     if (definition) return { ...entry, plugin: loader.adopt(definition) };
-    const prefix = layout.sections[section]?.prefix ?? section;
+    const prefix = prefixOf(section, layout);
     return { ...entry, plugin: await loader.load(use, prefix, { isKey: isUseKey, usual: usualPlugin(entry, layout), neededBy }) };
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
@@ -122,6 +125,28 @@ async function load(
     else problems.add([...entry.path, 'use'], error, 'value');
     return { ...entry, plugin: undefined, isFaulty: true };
   }
+}
+
+/**
+ * Says which package an optional entry lacks: that of its plugin, or one that its options name. A
+ * module of a path that is missing is a mistake.
+ */
+async function missingPackage(
+  { use, isUseKey, section, options }: ReadEntry,
+  layout: FileLayout,
+  loader: Loader,
+): Promise<string | undefined> {
+  if (isUseKey || use === '') return undefined;
+  const prefix = prefixOf(section, layout);
+  const missing = loader.missingPlugin(use, prefix);
+  if (missing !== undefined) return fault('PACKAGE_NOT_INSTALLED', missing).message;
+  const plugin = await loader.load(use, prefix).catch(() => undefined); // reported when it is loaded for the entry
+  const named = plugin?.options.packages(options).find(({ name }) => !isModulePath(name) && !loader.isInstalled(name));
+  return named && fault('PACKAGE_NOT_INSTALLED', named.name).message;
+}
+
+function prefixOf(section: string, { sections }: FileLayout): string {
+  return sections[section]?.prefix ?? section;
 }
 
 /** What an entry without a `use` most likely means, by its options. */

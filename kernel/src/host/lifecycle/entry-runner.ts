@@ -3,7 +3,7 @@ import { fault, PluginError, reasonOf } from '../base/errors.js';
 import { beginMethod } from '../base/plugin-calls.js';
 import type { PluginIdentity } from '../base/problem.js';
 import type { Logger } from '../log/log.js';
-import type { Lifecycle } from '../plugin/plugin.js';
+import { ConfigFault, type Lifecycle } from '../plugin/plugin.js';
 import type { StatusBoard } from './status-board.js';
 import { TimeLimitError, withinLimit } from './time-limit.js';
 
@@ -61,6 +61,13 @@ export class EntryRunner {
       ended();
       reminder.cancel();
     }
+  }
+
+  /**
+   * Whether the server can run without an entry that did not start. A mistake in the file counts.
+   */
+  canDisable({ optional }: LivingEntry, { cause }: PluginError): boolean {
+    return optional && !(cause instanceof ConfigFault);
   }
 
   /**

@@ -25,7 +25,8 @@ export interface FilesReloaded {
  * Starts, reloads and stops the registered entries.
  *
  * 1. `start` starts the entries in their order, one at a time, each under its time limit.
- * 2. An `optional` entry that does not start is disabled, and the start continues.
+ * 2. An `optional` entry that does not start is disabled, and the start continues, unless it finds
+ *    a mistake in the configuration (`ConfigFault`).
  * 3. If any other entry does not start, it and everything that started before are stopped in
  *    reverse.
  * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also
@@ -141,7 +142,7 @@ export class LifecycleRunner {
       this.#started.push(entry);
       const failure = await this.#runner.start(entry, this.#stopRequest.signal);
       if (failure === undefined || this.#stopRequest.signal.aborted) continue;
-      if (entry.optional) {
+      if (this.#runner.canDisable(entry, failure)) {
         this.#started.pop();
         await this.#runner.disable(entry, failure, () => this.#disable(entry));
       } else failures.push(failure);

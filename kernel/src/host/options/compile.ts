@@ -4,6 +4,7 @@ import equal from 'ajv/dist/runtime/equal.js';
 import ucs2length from 'ajv/dist/runtime/ucs2length.js';
 import { parseDate } from './date.js';
 import { DURATION_PATTERN } from './duration.js';
+import { isPackageOrPath } from './package-name.js';
 import type { JsonSchema } from './schema-types.js';
 import { SIZE_PATTERN } from './size.js';
 
@@ -13,6 +14,7 @@ export const FORMATS = {
   size: (text: string) => SIZE_PATTERN.test(text),
   url: (text: string) => URL.canParse(text),
   date: (text: string) => parseDate(text) !== undefined,
+  package: (text: string) => isPackageOrPath(text),
 } as const;
 
 /**

@@ -17,6 +17,7 @@ const FORMATS = {
   size: 'a size such as 64kb or 20mb',
   url: 'a URL such as https://example.com/v1',
   date: 'a date such as 2027-01-31',
+  package: 'the name of a package such as @acme/greeter, or a path that is absolute or starts with ./ or ../',
 } as const;
 
 /** Values of an `enum` that a sentence lists. */

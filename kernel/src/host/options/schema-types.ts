@@ -30,8 +30,11 @@ export interface JsonSchema {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
-  /** `duration`: `30s` · `size`: `20mb` · `url` · `date`: ISO 8601. */
-  readonly format?: 'duration' | 'size' | 'url' | 'date';
+  /**
+   * `duration`: `30s` · `size`: `20mb` · `url` · `date`: ISO 8601 · `package`: an npm package that
+   * the plugin loads, or the path of a module, which must be installed.
+   */
+  readonly format?: 'duration' | 'size' | 'url' | 'date' | 'package';
   readonly minimum?: number;
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;

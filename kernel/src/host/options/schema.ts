@@ -5,6 +5,7 @@ import { compile, FORMATS, requireRuntime } from './compile.js';
 import { type CompiledSchema, digestOf } from './compiled-schema.js';
 import { KERNEL_SCHEMAS } from './kernel-schemas.js';
 import { NO_SUGGESTIONS, type Suggestions } from './option-suggestion.js';
+import { isPackageOrPath } from './package-name.js';
 import { faultyPart } from './schema-faults.js';
 import { type OptionFault, sentences } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
@@ -50,6 +51,15 @@ export class OptionSchema {
     const found: { path: ConfigPath; description: string }[] = [];
     visit(this.schema, options, [], ({ deprecated, description = '' }, _, path) => {
       if (deprecated === true) found.push({ path, description });
+    });
+    return found;
+  }
+
+  /** The packages and paths of modules that the options name, with their places. */
+  packages(options: unknown): { readonly path: ConfigPath; readonly name: string }[] {
+    const found: { path: ConfigPath; name: string }[] = [];
+    visit(this.schema, options, [], ({ format }, value, path) => {
+      if (format === 'package' && typeof value === 'string' && isPackageOrPath(value)) found.push({ path, name: value });
     });
     return found;
   }

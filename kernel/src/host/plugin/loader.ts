@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { registerHooks } from 'node:module';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { findPackageJSON, registerHooks } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { isCompiledSchema } from '../options/compiled-schema.js';
+import { isModulePath, isPackageName } from '../options/package-name.js';
 import { OptionSchema } from '../options/schema.js';
 import { type Diagnosis, NO_DIAGNOSIS } from './diagnosis.js';
 import { importPlugin, type PluginModule } from './import-plugin.js';
@@ -22,9 +23,6 @@ export interface LoadedPlugin extends PluginIdentity {
   /** The plugin's own copy of the kernel, if it imports another one than this program. */
   readonly kernelCopy?: KernelCopy | undefined;
 }
-
-/** The name of an npm package, with or without a scope, and optionally a subpath. */
-const PACKAGE_NAME = /^(@[\w.~-]+\/)?[\w~-][\w.~-]*(\/[\w.~-]+)*$/;
 
 /** The path and the version of a plugin that a program gave as an object. */
 const OBJECT_PATH = '(object)';
@@ -96,15 +94,34 @@ export class Loader {
   }
 
   #resolve(use: string, prefix: string, { isKey = false, usual, neededBy }: UseHints): string {
-    if (/^\.\.?\//.test(use) || isAbsolute(use)) return resolvePath(resolve(this.#fileFolder, use));
+    if (isModulePath(use)) return resolvePath(resolve(this.#fileFolder, use));
     const names = packageNames(use, prefix);
-    if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
+    if (!names.every(isPackageName)) throw hostError('USE_INVALID', use);
     for (const name of names) {
       const url = this.#resolvePackage(name, neededBy === undefined ? [] : [dirname(neededBy)]);
       if (url !== undefined) return url;
     }
-    const likely = usual ?? similarPlugin(use, this.#fileFolder, this.installed(prefix));
-    throw hostError('PLUGIN_NOT_INSTALLED', names, isKey, likely);
+    throw hostError('PLUGIN_NOT_INSTALLED', names, isKey, usual ?? this.#similar(use, prefix));
+  }
+
+  #similar(use: string, prefix: string): string | undefined {
+    return similarPlugin(use, this.#fileFolder, this.installed(prefix));
+  }
+
+  /**
+   * Returns the package of a `use` that is not installed. Not if the `use` is a path, or like that
+   * of an installed plugin: that is a mistake.
+   */
+  missingPlugin(use: string, prefix: string): string | undefined {
+    const names = packageNames(use, prefix);
+    if (isModulePath(use) || !names.every(isPackageName) || names.some((name) => this.isInstalled(name))) return undefined;
+    return this.#similar(use, prefix) === undefined ? names[0] : undefined;
+  }
+
+  /** Whether a package, or the module of a path, is there. Loads nothing. */
+  isInstalled(name: string): boolean {
+    if (isModulePath(name)) return existsSync(resolve(this.#fileFolder, name));
+    return this.#folders.some((folder) => hasPackage(name, folder));
   }
 
   /** The short names of the plugins that the configuration's package depends on, for editors. */
@@ -160,6 +177,14 @@ export function packageName(use: string, prefix: string): string {
 /** The URL of a module in the folder, which does not have to exist. */
 function moduleUrlIn(folder: string): string {
   return pathToFileURL(join(folder, 'plugboard.js')).href;
+}
+
+function hasPackage(name: string, folder: string): boolean {
+  try {
+    return findPackageJSON(name, moduleUrlIn(folder)) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Resolves a package as Node.js does from a folder: `import.meta.resolve` with another start. */

@@ -166,7 +166,7 @@ export class Staging {
     if (signal.aborted) return undefined;
     this.#started.push(registered);
     const failure = await this.#runner.start(registered, signal);
-    if (failure === undefined || !registered.optional || signal.aborted) return failure;
+    if (failure === undefined || signal.aborted || !this.#runner.canDisable(registered, failure)) return failure;
     this.#started.pop();
     await this.#runner.disable(registered, failure, () => this.#next.registry.disable(registered.id));
     for (const { id } of this.#predecessors(registered)) {

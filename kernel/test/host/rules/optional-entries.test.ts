@@ -109,6 +109,84 @@ t.test('rule 7: unless disables an entry if one of the named entries is enabled'
   t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is enabled', 'models.demo: models.a is enabled']);
 });
 
+t.test('rule 7: an optional entry without a package is disabled with what installs it, and unless replaces it', async (t) => {
+  const files = {
+    'package.json': '{ "type": "module", "dependencies": { "@plugboard/model-near": "1.0.0" } }',
+    'plugboard.yaml': [
+      'transports: {}',
+      'models:',
+      '  plugin: { use: far-away, optional: true }',
+      '  scoped: { use: "@acme/far/away", optional: true }',
+      '  named: { use: ./p.js, optional: true, provider: "@acme/none/sub" }',
+      '  there: { use: ./p.js, optional: true, provider: "@acme/there", unless: [plugin] }',
+      '  path: { use: ./p.js, optional: true, provider: ./q.js }',
+      '  instead: { use: ./p.js, unless: [named] }',
+      '  superfluous: { use: ./p.js, unless: [there] }',
+    ].join('\n'),
+    'p.js': plugin({ properties: '{ provider: { type: "string", format: "package" } }' }),
+    'q.js': '',
+    node_modules: { '@acme': { there: { 'package.json': '{ "name": "@acme/there" }' } } },
+  };
+  const { server, log } = await composed(t, files);
+  await server.start();
+  t.same(
+    log.lines.map(({ msg }) => msg),
+    [
+      'models.plugin is disabled: the package @plugboard/model-far-away is not installed; check the name, then run: npm install @plugboard/model-far-away',
+      'models.scoped is disabled: the package @acme/far is not installed; check the name, then run: npm install @acme/far',
+      'models.named is disabled: the package @acme/none is not installed; check the name, then run: npm install @acme/none',
+      'models.superfluous is disabled: models.there is enabled',
+    ],
+  );
+  t.same(
+    server.inspection.plugins.map(({ entry }) => entry),
+    ['models.there', 'models.path', 'models.instead'],
+  );
+});
+
+t.test(
+  'rule 7: mistakes of an optional entry stay mistakes: a name like an installed one, a key without use, a path',
+  async (t) => {
+    t.match(
+      await problemsOf(t, {
+        'package.json': '{ "type": "module", "dependencies": { "@plugboard/model-near": "1.0.0" } }',
+        'plugboard.yaml': [
+          'transports: {}',
+          'models:',
+          '  a: { use: naer, optional: true }',
+          '  far: { optional: true }',
+          '  c: { use: ./none.js, optional: true }',
+          '  d: { use: ./p.js, optional: true, provider: ./none.js }',
+          '  e: { use: ./p.js, provider: "@acme/none/sub" }',
+          '  f: { use: ./p.js, optional: true, provider: "a b" }',
+          '  g: { use: ./p.js, optional: true, provider: "@acme/none", wrong: 1 }',
+        ].join('\n'),
+        'p.js': plugin({ properties: '{ provider: { type: "string", format: "package" } }' }),
+      }),
+      [
+        'models.a.use: the plugin @plugboard/model-naer is not installed, did you mean "near"?',
+        'models.far: the entry has no "use", so its key names the plugin, and @plugboard/model-far is not installed',
+        'models.c.use: no plugin was found at ',
+        'models.d.provider: there is no module at ',
+        'models.e.provider: the package @acme/none is not installed; check the name, then run: npm install @acme/none',
+        'models.f.provider: must be the name of a package such as @acme/greeter, or a path',
+      ],
+    );
+  },
+);
+
+t.test('rule 7: a mistake that an optional entry finds when it starts stays a mistake', async (t) => {
+  const { server } = await composed(t, {
+    'plugboard.yaml': 'transports: {}\ntools: { a: { use: ./p.js, optional: true, key: old } }\n',
+    'p.js': plugin({
+      properties: '{ key: { type: "string" } }',
+      register:
+        'ctx.contribute(point, 1); return { start() { throw new ConfigFault([{ path: ["key"], message: "is too old" }]); } };',
+    }),
+  });
+  await t.rejects(server.start(), { message: /^plugboard\.yaml:2:49 tools\.a\.key: is too old/ });
+});
+
 t.test('rule 7: entries under auth cannot be optional, and entries cannot depend on themselves', async (t) => {
   t.same(
     await problemsOf(t, {

@@ -28,6 +28,7 @@ const PATTERNS = {
   size: SIZE_PATTERN.source,
   url: '^[A-Za-z][A-Za-z0-9+.-]*:',
   date: String.raw`^\d{4}-\d{2}-\d{2}`,
+  package: String.raw`^(@[\w.~-]+/)?[\w~-]|^\.{0,2}/`,
 } as const;
 
 /**
@@ -39,6 +40,7 @@ const FORMATS = {
   size: 'A size: a whole number with the unit b, kb, mb or gb, such as `64kb`, in powers of 1024.',
   url: 'A URL with its scheme, such as `https://example.com`.',
   date: 'A date in the form of ISO 8601, such as `2027-01-31`.',
+  package: 'An installed package, or the path of a module.',
 } as const;
 
 /**

@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { findPackageJSON } from 'node:module';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { ConfigFault } from '@plugboard/kernel';
 import type { AiSdkConfig } from '../config.js';
 import { isObject } from '../json/json.js';
 import { resolveProvider } from './resolve-package.js';
-
-/** The version of the provider specification that this plugin speaks: that of AI SDK 7. */
-const SPECIFICATION = 'v4';
+import { otherSpecification, SPECIFICATION, withVersion } from './specification.js';
 
 type Exports = Readonly<Record<string, unknown>>;
 type Create = (settings: Readonly<Record<string, unknown>>) => unknown;
@@ -49,17 +45,6 @@ async function importProvider(provider: string, folder: string): Promise<{ modul
   }
 }
 
-/** The name of the package with its version. */
-function withVersion(provider: string, url: string): string {
-  try {
-    const path = findPackageJSON(url);
-    const manifest: unknown = path === undefined ? undefined : JSON.parse(readFileSync(path, 'utf8'));
-    return isObject(manifest) && provider.startsWith(`${manifest.name}`) ? `${provider} ${manifest.version}` : provider;
-  } catch {
-    return provider;
-  }
-}
-
 /** Finds the function that creates a provider: `create` followed by the provider's name. */
 function createFunction(module: Exports, name: string | undefined, shown: string): Create {
   if (name !== undefined) {
@@ -86,7 +71,7 @@ function assertSpecification(value: unknown, shown: string): asserts value is Ve
     ['provider'],
     version === undefined
       ? `${shown} is not a provider package: what it creates has no specificationVersion`
-      : `${shown} has the specification ${String(version)} of the AI SDK, and this plugin needs ${SPECIFICATION}; install the version of the package for AI SDK 7`,
+      : otherSpecification(shown, String(version)),
   );
 }
 

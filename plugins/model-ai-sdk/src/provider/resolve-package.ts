@@ -1,12 +1,15 @@
-import { existsSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
 import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Whether a package, or the file of a path, is there. Loads nothing. */
-export function isInstalled(provider: string, folder: string): boolean {
-  if (isPath(provider)) return existsSync(resolve(folder, provider));
-  return foldersOf(folder).some((from) => hasPackage(provider, from));
+/** The `package.json` of an installed package; undefined for the path of a module. */
+export function locate(provider: string, folder: string): string | undefined {
+  if (isPath(provider)) return undefined;
+  for (const from of foldersOf(folder)) {
+    const found = packageJson(provider, from);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /**
@@ -17,7 +20,7 @@ export function isInstalled(provider: string, folder: string): boolean {
  */
 export function resolveProvider(provider: string, folder: string): string {
   if (isPath(provider)) return pathToFileURL(resolve(folder, provider)).href;
-  const from = foldersOf(folder).find((one) => hasPackage(provider, one)) ?? folder;
+  const from = foldersOf(folder).find((one) => packageJson(provider, one) !== undefined) ?? folder;
   const parentURL = moduleUrlIn(from);
   const hooks = registerHooks({ resolve: (specifier, context, next) => next(specifier, { ...context, parentURL }) });
   try {
@@ -32,14 +35,14 @@ function isPath(provider: string): boolean {
 }
 
 function foldersOf(folder: string): readonly string[] {
-  return [folder, process.cwd()];
+  return [folder, process.cwd(), import.meta.dirname];
 }
 
-function hasPackage(name: string, folder: string): boolean {
+function packageJson(name: string, folder: string): string | undefined {
   try {
-    return findPackageJSON(name, moduleUrlIn(folder)) !== undefined;
+    return findPackageJSON(name, moduleUrlIn(folder));
   } catch {
-    return false;
+    return undefined;
   }
 }
 

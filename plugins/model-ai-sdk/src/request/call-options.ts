@@ -48,7 +48,8 @@ export function supportsParam(param: string, kind: ProviderKind | undefined): bo
 
 /** Makes the options of a call, but its prompt and its signal. */
 export function callOptions(request: Pick<ModelRequest, 'params' | 'tools'>, config: AiSdkConfig, kind: ProviderKind): Options {
-  const options: Options = config.maxOutputTokens === undefined ? {} : { maxOutputTokens: config.maxOutputTokens };
+  const { maxOutputTokens, reasoningEffort: reasoning } = config;
+  const options: Options = { ...(maxOutputTokens && { maxOutputTokens }), ...(reasoning && { reasoning }) };
   const own: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(request.params)) {
     const isAboutTools = name === 'tool_choice' || name === 'parallel_tool_calls';
