@@ -12,6 +12,7 @@ export const TOOLS = `
   import { definePlugin, ToolSources } from '@plugboard/kernel';
   const inputSchema = {
     type: 'object',
+    anyOf: [{ required: ['word'] }, { required: ['terms'] }, {}],
     $defs: { word: { type: 'string' } },
     properties: { word: { $ref: '#/$defs/word' }, depth: {}, terms: { type: 'array', items: {} }, hours: { type: 'integer', enum: [12, 24] } },
   };

@@ -158,7 +158,8 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
       fetch: (url) => fetchImage(url, { limit: parseSize(imageLimit), isAllowed: allowPrivate ? () => true : isPublic }, signal),
       omitsFiles,
     };
-    const prompt = await promptOf(request.messages, this.#fingerprint, media, kind);
+    const mayCall = request.tools.length > 0 && request.params.tool_choice !== 'none';
+    const prompt = await promptOf(request.messages, this.#fingerprint, media, kind, mayCall);
     const asked = model.doStream({
       ...withPossibleThinking(callOptions(request, this.#config, kind), prompt, kind),
       prompt: this.#config.promptCaching ? withBreakpoints(prompt, kind) : prompt,

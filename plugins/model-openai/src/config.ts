@@ -110,7 +110,8 @@ export const configSchema = {
     roles: {
       type: 'string',
       enum: ROLES,
-      description: 'Whether user and assistant messages must alternate, as the templates of many models require.',
+      description:
+        'Whether a conversation must begin with the user (`user-first`), and user and assistant messages must alternate too (`alternate`), as the templates of many models require.',
     },
     alwaysStream: {
       type: 'boolean',

@@ -127,6 +127,6 @@ t.test('plugboard plugins shows the preset and what differs from the protocol', 
   ]);
   t.match(lines({ provider: 'gemini', body: { key: 'secret' }, omit: [], emptyContent: '' }, 'proxy.local'), [
     'provider: gemini (set by provider)',
-    /^requests: schema gemini, emptyContent "", body key, placeholder signature, omit prediction /,
+    /^requests: schema gemini, emptyContent "", roles user-first, body key, placeholder signature, omit prediction /,
   ]);
 });

@@ -2,6 +2,7 @@ import type { Message, ModelConnector } from '@plugboard/kernel';
 import type { AssistantMessage, ContentPart, RefusalPart, ToolMessage } from '@plugboard/kernel/contracts';
 import { textOfPart } from '../history/media.js';
 import { INVALID_JSON, isEmptyArguments } from '../tools/tool-arguments.js';
+import { withoutDeprecated } from './deprecated-messages.js';
 
 type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];
 
@@ -25,12 +26,13 @@ const prepared = new WeakMap<Message, Prepared>();
  * Converts a conversation to what a connection accepts. Model servers refuse tool calls whose
  * arguments are not a JSON object or whose name has characters other than letters, digits, `_` and
  * `-`, and text-only models refuse images. Such calls are corrected and their result names the
- * fault; images are replaced by a note. The stored session does not change.
+ * fault; images are replaced by a note. A call of a custom tool becomes one of a function, as which
+ * models know such tools. The stored session does not change.
  */
 export function messagesFor(connector: ModelConnector, messages: readonly Message[]): readonly Message[] {
   const textOnly = !connector.input.includes('image');
   let faults = NO_FAULTS;
-  return messages.map((message) => {
+  return withoutDeprecated(messages).map((message) => {
     if (message.role === 'assistant') faults = message.tool_calls ? prepare(message).faults : NO_FAULTS;
     if (faults.size === 0 && isPlain(message)) return message;
     const forms = prepare(message);
@@ -67,14 +69,22 @@ function withValidCalls(message: AssistantMessage, calls: readonly ToolCall[]): 
 const MAX_NAME = 64;
 
 function validCall(call: ToolCall, faults: Map<string, string>): ToolCall {
-  if (call.type !== 'function') return call;
+  if (call.type !== 'function') {
+    const { custom, ...rest } = call;
+    const { name, input } = custom;
+    return { ...rest, type: 'function', function: { name: validNameOf(name), arguments: JSON.stringify({ input }) } };
+  }
   const { name, arguments: given } = call.function;
-  const validName = /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_NAME) || '_';
-  const validArguments = isJsonObject(given) ? given : '{}';
-  if (validArguments !== given && !isEmptyArguments(given))
+  const validName = validNameOf(name);
+  const validArguments = isJsonObject(given) ? wellFormed(given) : '{}';
+  if (validArguments === '{}' && given !== '{}' && !isEmptyArguments(given))
     faults.set(call.id, `${INVALID_JSON} object: ${given.slice(0, 200).toWellFormed()}`);
   if (validName === name && validArguments === given) return call;
   return { ...call, function: { ...call.function, name: validName, arguments: validArguments } };
+}
+
+function validNameOf(name: string): string {
+  return /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_NAME) || '_';
 }
 
 function isJsonObject(text: string): boolean {
@@ -84,6 +94,22 @@ function isJsonObject(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** JSON without escaped halves of surrogate pairs, which servers that read the arguments refuse. */
+function wellFormed(json: string): string {
+  if (!/\\ud/i.test(json)) return json;
+  let isSame = true;
+  const keep = (text: string) => {
+    isSame &&= text.isWellFormed();
+    return text.toWellFormed();
+  };
+  const value: unknown = JSON.parse(json, (_, inner: unknown) => {
+    if (typeof inner === 'string') return keep(inner);
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [keep(key), one]));
+  });
+  return isSame ? json : JSON.stringify(value);
 }
 
 /** Adds the fault to a result from the caller. A result of this server already names it. */

@@ -29,18 +29,35 @@ t.test('names and arguments of calls are corrected, once per message', async (t)
     ['f', 'null', 'f', '{}'],
     ['f', '{"a":', 'f', '{}'],
     ['f', '"text"', 'f', '{}'],
+    ['f', '{"\\ud83d":["\\uD83D"],"n":1}', 'f', '{"\ufffd":["\ufffd"],"n":1}'],
+    ['f', '{"a":"\\ud83d\\ude00", "n":1e3}', 'f', '{"a":"\\ud83d\\ude00", "n":1e3}'],
   ] as const) {
     const messages = [call(name, args)];
     const [first] = messagesFor(seeing, messages);
     t.same(first, call(validName, validArgs));
     t.equal(messagesFor(seeing, messages)[0], first);
   }
+});
+
+t.test('calls of custom tools and deprecated function calls become tool calls', async (t) => {
   const custom: Message = {
     role: 'assistant',
     content: null,
-    tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'f', input: 'free text' } }],
+    tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'a b', input: 'free "text"' } }],
   };
-  t.equal(messagesFor(seeing, [custom])[0], custom);
+  t.same(messagesFor(seeing, [custom]), [call('a_b', '{"input":"free \\"text\\""}')]);
+  const old = (name: string): Message => ({ role: 'assistant', content: null, function_call: { name, arguments: '{"a":' } });
+  const spoken: Message = { role: 'assistant', content: null, audio: { id: 'audio_1' } };
+  const result: Message = { role: 'function', name: 'f g', content: null };
+  t.same(messagesFor(seeing, [old('f g'), result, old('h'), result, spoken, result, old('i')]), [
+    call('f_g', '{}', 'function_f_g'),
+    { role: 'tool', tool_call_id: 'function_f_g', content: 'The arguments are not a valid JSON object: {"a":\n' },
+    call('h', '{}', 'function_h'),
+    { role: 'tool', tool_call_id: 'function_h', content: 'The arguments are not a valid JSON object: {"a":\n' },
+    { role: 'assistant', content: '' },
+    { role: 'user', content: 'f g: ' },
+    { role: 'assistant', content: '' },
+  ]);
 });
 
 t.test('the result of a call with invalid arguments names the fault once', async (t) => {

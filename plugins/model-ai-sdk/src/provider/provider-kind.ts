@@ -25,6 +25,10 @@ export interface ProviderKind {
    * Whether a URL of an image needs its exact type, so that one without an extension is not sent.
    */
   readonly needsImageType?: boolean;
+  /** Whether it refuses tool calls in a request that declares no tools, or may call none. */
+  readonly needsTools?: boolean;
+  /** Whether names of tools must begin with a letter or an underscore. */
+  readonly namesBeginWithLetter?: boolean;
   /** Marks the end of a cached prefix, in the options of a message (AI-10, AI-11). */
   readonly breakpoint?: Options;
   /** The options for `parallel_tool_calls: false` and other parameters of the protocol, by name. */
@@ -72,13 +76,14 @@ export function kindOf(provider: string, model: string): ProviderKind {
   if (provider.includes('anthropic')) return ANTHROPIC;
   if (/^(amazon-)?bedrock/.test(provider)) {
     const cache = CACHED_ON_BEDROCK.test(model) ? { breakpoint: { cachePoint: { type: 'default' } } } : {};
-    return { namespace: 'bedrock', defaults: {}, thinking: 'reasoningConfig', params: {}, ...cache };
+    return { namespace: 'bedrock', defaults: {}, thinking: 'reasoningConfig', needsTools: true, params: {}, ...cache };
   }
   if (provider.startsWith('xai')) return XAI;
   if (provider.startsWith('mistral')) return MISTRAL;
   if (provider.endsWith('.responses')) return provider.startsWith('azure') ? { ...OPENAI, namespace: 'azure' } : OPENAI;
   const needsImageType = provider.startsWith('google.vertex');
-  return { namespace: provider.split('.')[0] ?? provider, defaults: {}, params: {}, needsImageType };
+  const namesBeginWithLetter = provider.startsWith('google');
+  return { namespace: provider.split('.')[0] ?? provider, defaults: {}, params: {}, needsImageType, namesBeginWithLetter };
 }
 
 /**

@@ -61,8 +61,8 @@ function callPart(call: ToolCallPart, fingerprint: string, ids: CallIds): CallPa
   const own = readCallData(call.extra, fingerprint);
   const name = call.type === 'function' ? call.function.name : call.custom.name;
   const input = call.type === 'function' ? argumentsOf(call.function.arguments) : { input: call.custom.input.toWellFormed() };
-  const toolCallId = ids.add(call.id, name, own?.id);
-  return { type: 'tool-call', toolCallId, toolName: name, input, ...withOptions(own?.options) };
+  const { id: toolCallId, name: toolName } = ids.add(call.id, name, own?.id);
+  return { type: 'tool-call', toolCallId, toolName, input, ...withOptions(own?.options) };
 }
 
 function argumentsOf(text: string): unknown {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ProviderKind } from '../provider/provider-kind.js';
 
 /** The ids that almost every provider accepts, and those that Mistral accepts. */
 const FORMS = { any: /^[A-Za-z0-9_-]{1,64}$/, alnum9: /^[A-Za-z0-9]{9}$/ } as const;
@@ -9,27 +10,33 @@ interface KnownCall {
   readonly name: string;
 }
 
-/** The ids of the tool calls of a request: valid at the provider, and each used once. */
+/**
+ * The tool calls of a request: their names and ids are valid at the provider, and each id is used
+ * once.
+ */
 export class CallIds {
   readonly #calls = new Map<string, KnownCall>();
   readonly #used = new Set<string>();
   readonly #form: keyof typeof FORMS;
+  readonly #namesBeginWithLetter: boolean;
 
-  constructor(form: keyof typeof FORMS = 'any') {
-    this.#form = form;
+  constructor({ callIds, namesBeginWithLetter = false }: Pick<ProviderKind, 'callIds' | 'namesBeginWithLetter'>) {
+    this.#form = callIds ?? 'any';
+    this.#namesBeginWithLetter = namesBeginWithLetter;
   }
 
   /**
    * @param id that of the conversation.
    * @param own the provider's own id, if the provider made the call.
-   * @returns the id to send.
+   * @returns the id and the name to send.
    */
-  add(id: string, name: string, own?: string): string {
+  add(id: string, name: string, own?: string): KnownCall {
     const wanted = own !== undefined && !this.#used.has(own) ? own : this.#valid(id);
     const sent = this.#used.has(wanted) ? this.#valid(`${id} ${this.#used.size}`) : wanted;
     this.#used.add(sent);
-    this.#calls.set(id, { id: sent, name });
-    return sent;
+    const call = { id: sent, name: this.#namesBeginWithLetter && !/^[A-Za-z_]/.test(name) ? `_${name}`.slice(0, 64) : name };
+    this.#calls.set(id, call);
+    return call;
   }
 
   /** The call that a result belongs to. */

@@ -9,6 +9,7 @@ import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import type { AiSdkConfig } from '../config.js';
 import { isObject, wellFormed } from '../json/json.js';
 import type { ProviderKind } from '../provider/provider-kind.js';
+import { withoutCombination } from './combination.js';
 
 type Options = Partial<LanguageModelV4CallOptions>;
 
@@ -84,7 +85,7 @@ function toolOf({ name, description, inputSchema, strict }: ToolDeclaration): La
     name,
     description: description.toWellFormed(),
     // Providers require the type, which JSON Schema does not.
-    inputSchema: wellFormed({ ...inputSchema, type: 'object' }) as JSONSchema7,
+    inputSchema: wellFormed({ properties: {}, ...withoutCombination(inputSchema), type: 'object' }) as JSONSchema7,
     ...(strict === undefined ? {} : { strict }),
   };
 }

@@ -21,20 +21,24 @@ type AssistantPrompt = Extract<LanguageModelV4Message, { role: 'assistant' }>;
  * that begins with the assistant or ends with it, calls without results.
  *
  * @param fingerprint of the model: the data that it attached to its answers goes back to it.
+ * @param mayCall whether the model may call tools. If not, a provider may refuse earlier calls:
+ *   then only their results are sent, as text.
  */
 export async function promptOf(
   messages: readonly Message[],
   fingerprint: string,
   media: MediaSource,
-  { callIds, alternates }: Pick<ProviderKind, 'callIds' | 'alternates'> = {},
+  kind: Pick<ProviderKind, 'callIds' | 'namesBeginWithLetter' | 'alternates' | 'needsTools'> = {},
+  mayCall = true,
 ): Promise<LanguageModelV4Prompt> {
-  const ids = new CallIds(callIds);
+  const ids = new CallIds(kind);
+  const answerOf = mayCall || !kind.needsTools ? (message: AssistantMessage) => message : withoutCalls;
   const prompt: LanguageModelV4Prompt = [];
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
   for (const [index, message] of messages.entries()) {
     if (message.role === 'system') addSystem(prompt, textOf(message.content));
     else if (message.role === 'user') addUser(prompt, await userParts(message, index > lastAnswer, media));
-    else if (message.role === 'assistant') addAssistant(prompt, message, fingerprint, ids);
+    else if (message.role === 'assistant') addAssistant(prompt, answerOf(message), fingerprint, ids);
     else if (message.role === 'tool') addResult(prompt, message, ids);
     else addText(prompt, `${message.name}: ${message.content ?? ''}`);
   }
@@ -43,7 +47,12 @@ export async function promptOf(
   if (first < 0) addText(prompt, EMPTY);
   else if (prompt[first]?.role === 'assistant') prompt.splice(first, 0, { role: 'user', content: textParts(BEGINNING) });
   if (prompt.at(-1)?.role === 'assistant') addText(prompt, CONTINUE);
-  return alternates ? alternating(prompt) : prompt;
+  return kind.alternates ? alternating(prompt) : prompt;
+}
+
+/** An answer's text alone: its thoughts belong to its calls. */
+function withoutCalls({ tool_calls, extra, ...message }: AssistantMessage): AssistantMessage {
+  return message;
 }
 
 /** System messages come first. A later one stays at its place, as a message of the user. */

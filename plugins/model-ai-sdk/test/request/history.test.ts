@@ -77,6 +77,12 @@ const ODD_HISTORIES: Readonly<Record<string, readonly Message[]>> = {
     { role: 'assistant', content: null, tool_calls: [call('functions.clock:0 ü')] },
     { role: 'tool', tool_call_id: 'functions.clock:0 ü', content: 'noon' },
   ],
+  'names that do not begin with a letter': [
+    TIME,
+    { role: 'assistant', content: null, tool_calls: [call('a', '{}', '1st'), call('b', '{}', '-'.repeat(64))] },
+    { role: 'tool', tool_call_id: 'a', content: 'ok' },
+    { role: 'tool', tool_call_id: 'b', content: 'ok' },
+  ],
   'the same id in two turns': [
     TIME,
     { role: 'assistant', content: null, tool_calls: [call('a')] },
@@ -177,6 +183,39 @@ t.test('new images and files that cannot be sent are errors that name them (AI-1
     message: /a video cannot be sent to this model/,
   });
   t.equal(server.requests.length, 0);
+});
+
+t.test('results are sent as text where the model may call no tools, and the provider refuses calls then', async (t) => {
+  const { server, ...connection } = await open(t, 'bedrock');
+  server.enqueue({ thinking: ['Hm.'], text: ['Let me see.'], calls: [{ id: 'a', name: 'clock', input: {} }] });
+  const own = asMessages(await readAll(connection, { messages: [TIME], tools: [CLOCK] }), ['noon']);
+  const silent: Message[] = [
+    { role: 'assistant', content: null, tool_calls: [call('b')] },
+    { role: 'tool', tool_call_id: 'b', content: 'one' },
+  ];
+  for (const more of [{}, { tools: [CLOCK], params: { tool_choice: 'none' } }]) {
+    await readAll(connection, { messages: [TIME, ...own, ...silent], ...more });
+    t.same(server.refusals, []);
+    t.match(server.requests.at(-1)?.body.messages, [
+      { role: 'user' },
+      { role: 'assistant', content: [{ text: 'Let me see.' }] },
+      { role: 'user', content: [{ text: 'Result of a tool: noon' }, { text: 'Result of a tool: one' }] },
+    ]);
+  }
+});
+
+t.test('a schema that is a combination becomes one object, and each has its properties', async (t) => {
+  const one = { properties: { zone: { type: 'string' } }, required: ['zone'] };
+  const two = { properties: { city: { type: 'string' } }, required: ['city'] };
+  for (const name of NAMES) {
+    const { server, ...connection } = await open(t, name);
+    const schemas = [{ anyOf: [one, two] }, { type: 'object', oneOf: [one], allOf: [two, true] }, { type: 'object' }];
+    const tools = schemas.map((inputSchema, index) => ({ ...CLOCK, name: `clock_${index}`, inputSchema }));
+    await t.resolves(readAll(connection, { messages: [TIME], tools }), `${name}: ${server.refusals.at(-1)}`);
+    const sent = JSON.stringify(server.requests[0]?.body);
+    t.equal(sent.match(/"properties":\{"zone":\{"type":"string"\},"city":\{"type":"string"\}\}/g)?.length, 2, name);
+    t.equal(sent.match(/"required":\["city"\]/g)?.length, 1, name);
+  }
 });
 
 t.test('parallel calls of which only the first is signed, and calls of others (AI-12)', async (t) => {

@@ -8,7 +8,9 @@ import {
   type NativeRequest,
   namedEvent,
   Refused,
+  refuseCombination,
   refuseIf,
+  refuseMedia,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
@@ -61,7 +63,18 @@ function check({ headers, body }: NativeRequest): void {
     checkContent(messages, index, ids);
     if (message.role === 'assistant') checkThinking(body, messages, index, account, thinking === 'enabled');
   }
-  for (const tool of listOf(body.tools)) {
+  refuseMedia(body);
+  const tools = listOf(body.tools);
+  refuseIf(new Set(tools.map(({ name }) => name)).size < tools.length, 'tools: Tool names must be unique.');
+  for (const tool of tools) {
+    refuseCombination(tool.input_schema, 'tools.0.custom.input_schema');
+    const keys = Object.keys(
+      isRecord(tool.input_schema) && isRecord(tool.input_schema.properties) ? tool.input_schema.properties : {},
+    );
+    refuseIf(
+      keys.some((key) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(key)),
+      "tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+    );
     refuseIf(!/^[a-zA-Z0-9_-]{1,128}$/.test(String(tool.name)), 'tools: String should match pattern');
     refuseIf(!isRecord(tool.input_schema) || tool.input_schema.type !== 'object', 'tools.input_schema.type: Field required');
   }
@@ -84,11 +97,17 @@ function checkContent(messages: readonly Body[], index: number, ids: Set<unknown
     }
     if (block.type === 'tool_use') {
       refuseIf(!/^[a-zA-Z0-9_-]+$/.test(String(block.id)), `${at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
+      refuseIf(!/^[a-zA-Z0-9_-]{1,128}$/.test(String(block.name)), `${at}.tool_use.name: String should match pattern`);
       refuseIf(ids.has(block.id), `${at}: \`tool_use\` ids must be unique`);
       refuseIf(!isRecord(block.input), `${at}.tool_use.input: Input should be a valid dictionary`);
       ids.add(block.id);
     }
   }
+  const lastResult = content.findLastIndex(({ type }) => type === 'tool_result');
+  refuseIf(
+    content.slice(0, lastResult + 1).some(({ type }) => type !== 'tool_result'),
+    `${at}: \`tool_result\` blocks must come first`,
+  );
   const results = content.filter(({ type }) => type === 'tool_result').map(({ tool_use_id: id }) => id);
   const asked = blocks(messages[index - 1])
     .filter(({ type }) => type === 'tool_use')

@@ -2,13 +2,16 @@ import { crc32 } from 'node:zlib';
 import {
   type Body,
   type Events,
+  FUNCTION_NAME,
   formatOf,
   isRecord,
   listOf,
   type NativeAnswer,
   type NativeRequest,
   Refused,
+  refuseCombination,
   refuseIf,
+  refuseMedia,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
@@ -67,6 +70,35 @@ function check({ path, headers, body }: NativeRequest): void {
   refuseIf(JSON.stringify(body).includes('cache_control'), 'extraneous key [cache_control] is not permitted');
   const marks = JSON.stringify(body).match(/"cachePoint":\{/g)?.length ?? 0;
   refuseIf(marks > 4, 'You have exceeded the maximum number of cache points.');
+  refuseMedia(body);
+  for (const { toolSpec } of listOf(isRecord(body.toolConfig) ? body.toolConfig.tools : [])) {
+    if (!isRecord(toolSpec)) continue;
+    refuseIf(
+      !FUNCTION_NAME.test(String(toolSpec.name)),
+      "Value at 'toolConfig.tools.1.member.toolSpec.name' failed to satisfy constraint",
+    );
+    refuseCombination(isRecord(toolSpec.inputSchema) ? toolSpec.inputSchema.json : {}, 'tools.0.custom');
+  }
+  const documents = messages.flatMap(({ content }) =>
+    listOf(content).flatMap(({ document }) => (isRecord(document) ? [document.name] : [])),
+  );
+  refuseIf(new Set(documents).size < documents.length, "Messages can't contain duplicate document names.");
+  const uses = messages.flatMap(({ content }) => listOf(content).flatMap(({ toolUse }) => (isRecord(toolUse) ? [toolUse] : [])));
+  refuseIf(new Set(uses.map(({ toolUseId }) => toolUseId)).size < uses.length, '`tool_use` ids must be unique');
+  for (const { toolUseId, name, input } of uses) {
+    refuseIf(
+      !FUNCTION_NAME.test(String(toolUseId)),
+      `Value '${toolUseId}' at 'messages.1.member.content.1.member.toolUse.toolUseId' failed to satisfy constraint`,
+    );
+    refuseIf(
+      !FUNCTION_NAME.test(String(name)),
+      `Value '${name}' at 'messages.1.member.content.1.member.toolUse.name' failed to satisfy constraint`,
+    );
+    refuseIf(
+      !isRecord(input),
+      'The format of the value at messages.1.content.1.toolUse.input is invalid. Provide a json object for the field.',
+    );
+  }
   const isToolUsed = messages.some(({ content }) => listOf(content).some(({ toolUse }) => toolUse !== undefined));
   refuseIf(
     isToolUsed && body.toolConfig === undefined,

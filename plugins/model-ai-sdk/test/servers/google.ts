@@ -9,6 +9,7 @@ import {
   type NativeRequest,
   Refused,
   refuseIf,
+  refuseMedia,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
@@ -46,11 +47,18 @@ export function frame(chunk: object): string {
   return `data: ${JSON.stringify(chunk)}\r\n\r\n`;
 }
 
+const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/;
+const BAD_NAME =
+  'Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.';
+
 function check({ path, headers, body }: NativeRequest, { keys, hasCallIds }: Gemini): void {
   const account = headers['x-goog-api-key'];
   if (!String(account).startsWith(keys)) throw new Refused('API key not valid. Please pass a valid API key.');
   if (!path.includes(`/models/${GOOGLE_MODEL}:`))
     throw new Refused(`${path} is not found for API version v1beta`, 404, 'NOT_FOUND');
+  refuseMedia(body);
+  refuseIf(JSON.stringify(body).includes('"image/gif"'), 'Unsupported MIME type: image/gif');
+  for (const { name } of listOf(listOf(body.tools)[0]?.functionDeclarations)) refuseIf(!NAME.test(String(name)), BAD_NAME);
   const contents = listOf(body.contents);
   refuseIf(contents.length === 0, 'contents is not specified');
   refuseIf(contents[0]?.role !== 'user', 'Please ensure that the conversation starts with a user turn.');
@@ -88,6 +96,10 @@ function check({ path, headers, body }: NativeRequest, { keys, hasCallIds }: Gem
     for (const { functionCall, functionResponse } of hasCallIds ? [] : parts) {
       const one = functionCall ?? functionResponse;
       refuseIf(isRecord(one) && one.id !== undefined, `Unknown name "id" at contents[${index}].parts.`);
+    }
+    for (const { functionCall, functionResponse } of parts) {
+      const one = functionCall ?? functionResponse;
+      refuseIf(isRecord(one) && !NAME.test(String(one.name)), BAD_NAME);
     }
     for (const { functionCall } of calls)
       refuseIf(!isRecord(functionCall) || !isRecord(functionCall.args), 'Invalid value at function_call.args');

@@ -1,6 +1,7 @@
 import {
   type Body,
   type Events,
+  FUNCTION_NAME,
   formatOf,
   isRecord,
   listOf,
@@ -8,6 +9,7 @@ import {
   type NativeRequest,
   Refused,
   refuseIf,
+  refuseMedia,
 } from './native-server.js';
 
 export const MISTRAL_KEY = 'mistral-0123456789abcdef01234567';
@@ -24,6 +26,7 @@ export const mistral = formatOf({
 function check({ headers, body }: NativeRequest): void {
   if (!String(headers.authorization).startsWith('Bearer mistral-')) throw new Refused('Unauthorized', 401);
   if (body.model !== MISTRAL_MODEL) throw new Refused(`Invalid model: ${body.model}`, 400, '1500');
+  refuseMedia(body);
   const messages = listOf(body.messages);
   for (const [index, { role, content, tool_calls: calls }] of messages.entries()) {
     const before = messages[index - 1]?.role;
@@ -49,6 +52,11 @@ function checkCalls(messages: readonly Body[], index: number): void {
     refuseIf(!/^[A-Za-z0-9]{9}$/.test(String(id)), `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`);
     refuseIf(!results.includes(id), 'Not the same number of function calls and responses');
   }
+  for (const { function: called } of calls)
+    refuseIf(
+      !isRecord(called) || !FUNCTION_NAME.test(String(called.name)),
+      'Function name must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.',
+    );
   for (const { function: called } of calls)
     refuseIf(!isRecord(called) || !isRecord(JSON.parse(String(called.arguments))), 'Function call arguments must be an object');
 }

@@ -48,6 +48,30 @@ export class Refused extends Error {
   }
 }
 
+/**
+ * What an image contains that no provider can process, in base64, and where one is that is gone.
+ */
+export const BROKEN = 'YnJva2Vu';
+export const GONE = 'https://gone.example';
+
+/** @throws Refused for the images and files that providers cannot process or fetch. */
+export function refuseMedia(body: Body): void {
+  const json = JSON.stringify(body);
+  refuseIf(json.includes(BROKEN), 'Could not process image');
+  refuseIf(json.includes(GONE), 'Unable to download the file. Please verify the URL and try again.');
+}
+
+/** The names of functions that every provider takes. */
+export const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/**
+ * @throws Refused for the schema of a tool that is a combination: Anthropic and OpenAI refuse it.
+ */
+export function refuseCombination(schema: unknown, at: string): void {
+  const isCombined = isRecord(schema) && ['oneOf', 'anyOf', 'allOf'].some((key) => schema[key] !== undefined);
+  refuseIf(isCombined, `${at}: input_schema does not support oneOf, allOf, or anyOf at the top level`);
+}
+
 export function refuseIf(condition: unknown, message: string): void {
   if (condition) throw new Refused(message);
 }

@@ -2,13 +2,17 @@ import {
   type Body,
   type Events,
   type Format,
+  FUNCTION_NAME,
   formatOf,
+  isRecord,
   listOf,
   type NativeAnswer,
   type NativeRequest,
   namedEvent,
   Refused,
+  refuseCombination,
   refuseIf,
+  refuseMedia,
 } from './native-server.js';
 import { sign } from './signatures.js';
 
@@ -73,6 +77,16 @@ function check({ headers, body }: NativeRequest, { model, header, keys, badKey, 
   const account = String(headers[header]);
   if (!account.startsWith(keys)) throw badKey;
   if (body.model !== model) throw badModel;
+  refuseMedia(body);
+  refuseIf(model === XAI_MODEL && /image\/(gif|webp)/.test(JSON.stringify(body)), 'Unsupported image format.');
+  for (const { name, parameters } of listOf(body.tools)) {
+    refuseIf(!FUNCTION_NAME.test(String(name)), "Invalid 'tools[0].name': string does not match pattern.");
+    refuseCombination(parameters, `Invalid schema for function '${name}'`);
+    refuseIf(
+      !isRecord(parameters) || !isRecord(parameters.properties),
+      `Invalid schema for function '${name}': object schema missing properties.`,
+    );
+  }
   const input = listOf(body.input);
   refuseIf(input.length === 0, 'One of "input" or "previous_response_id" must be provided.');
   const open = new Set<unknown>();
@@ -80,6 +94,17 @@ function check({ headers, body }: NativeRequest, { model, header, keys, badKey, 
     if (item.type === 'item_reference')
       throw new Refused(`Item with id '${item.id}' not found. Items are not persisted when \`store\` is set to false.`, 404);
     if (item.type === 'function_call') {
+      refuseIf(!FUNCTION_NAME.test(String(item.name)), `Invalid 'input[${index}].name': string does not match pattern.`);
+      // Calls that this model made after a thought have their ids, and then need it.
+      const isBare = input.slice(0, index).findLast(({ type }) => type !== 'function_call')?.type !== 'reasoning';
+      refuseIf(
+        String(item.id).startsWith('fc_r') && isBare,
+        `Item '${item.id}' of type 'function_call' was provided without its required 'reasoning' item.`,
+      );
+      refuseIf(
+        model !== XAI_MODEL && item.id !== undefined && !String(item.id).startsWith('fc'),
+        `Invalid 'input[${index}].id': Expected an ID that begins with 'fc'.`,
+      );
       refuseIf(String(item.call_id).length > 64, `Invalid 'input[${index}].call_id': string too long.`);
       open.add(item.call_id);
     }
@@ -142,7 +167,14 @@ function* events(answer: NativeAnswer, { headers, body }: NativeRequest, { model
     yield { type: 'response.output_item.done', output_index: output_index++, item: { ...item, status: 'completed', content } };
   }
   for (const [number, { id = `call_${number + 1}`, name, input }] of (answer.calls ?? []).entries()) {
-    const item = { id: `fc_${output_index}`, type: 'function_call', call_id: id, name, arguments: '', status: 'in_progress' };
+    const item = {
+      id: `fc_${answer.thinking ? 'r' : ''}${output_index}`,
+      type: 'function_call',
+      call_id: id,
+      name,
+      arguments: '',
+      status: 'in_progress',
+    };
     yield { type: 'response.output_item.added', output_index, item };
     for (const delta of JSON.stringify(input).match(/.{1,7}/gs) ?? [])
       yield { type: 'response.function_call_arguments.delta', item_id: item.id, output_index, delta };

@@ -22,10 +22,11 @@ export const PRESETS = {
   /** Keys of resources go in a header of their own. */
   azure: { keyHeader: 'api-key' },
   /** `input_schema` must not have `anyOf` and the like at the top level. */
-  anthropic: { schema: 'strict', emptyContent: '' },
+  anthropic: { schema: 'strict', emptyContent: '', roles: 'user-first', omit: ['refusal'] },
   /** The request is parsed strictly: `Unknown name "…": Cannot find field.` */
   gemini: {
     schema: 'gemini',
+    roles: 'user-first',
     omit: [...OPENAI_ONLY, ...PENALTIES, ...LOGPROBS, 'name', 'parallel_tool_calls', 'seed', 'strict'],
     placeholder: (model) =>
       /gemini-([3-9]|[1-9]\d)|gemini-\w+-latest/i.test(model) ? { signature: 'skip_thought_signature_validator' } : undefined,
@@ -69,11 +70,11 @@ export const PRESETS = {
   minimax: { body: { reasoning_split: true }, thinkTags: 'split', roles: 'alternate', omit: [...OPENAI_ONLY, ...LOGPROBS] },
   zhipu: { tokenParam: 'max_tokens', omit: [...OPENAI_ONLY, ...LOGPROBS, ...PENALTIES] },
   perplexity: { roles: 'alternate', omit: [...OPENAI_ONLY, ...LOGPROBS, 'name'] },
-  openrouter: {},
-  ollama: { emptyContent: '' },
+  openrouter: { omit: ['refusal'] },
+  ollama: { emptyContent: '', omit: ['refusal'] },
   /** The templates of many models require alternating roles. */
-  'llama.cpp': { roles: 'alternate', emptyContent: '', schema: 'strict' },
-  vllm: {},
+  'llama.cpp': { roles: 'alternate', emptyContent: '', schema: 'strict', omit: ['refusal'] },
+  vllm: { omit: ['refusal'] },
 } as const satisfies Readonly<Record<string, Preset>>;
 
 export type Provider = keyof typeof PRESETS;

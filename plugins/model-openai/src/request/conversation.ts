@@ -1,9 +1,15 @@
 import type { Message } from '@plugboard/kernel';
-import { type AssistantMessage, type ToolCallPart, type ToolMessage, textOf } from '@plugboard/kernel/contracts';
+import {
+  type AssistantMessage,
+  type ToolCallPart,
+  type ToolMessage,
+  textOf,
+  type UserMessage,
+} from '@plugboard/kernel/contracts';
 import { readConnectionData } from '../extra/connection-data.js';
 import { isObject } from '../json/json.js';
 import type { Dialect, Placeholder } from '../provider/dialect.js';
-import { alternate } from './roles.js';
+import { alternate, userFirst } from './roles.js';
 import { toolCallId } from './tool-call-ids.js';
 import type { WireMessage } from './wire-message.js';
 
@@ -20,10 +26,31 @@ export function wireMessages(messages: readonly Message[], dialect: Dialect, fin
   for (const [i, message] of messages.entries()) {
     if (message.role === 'assistant') sent.push(...assistant(message, messages[i - 1], dialect, fingerprint, ids));
     else if (message.role === 'tool') sent.push(toolResult(message, dialect, ids));
-    else if ('name' in message && message.role !== 'function' && dialect.omit.has('name')) sent.push(withoutName(message));
-    else sent.push(asWire(message));
+    else if (message.role !== 'system' || !isBlank(message.content)) sent.push(spoken(message, dialect));
   }
-  return dialect.roles === 'alternate' ? alternate(sent) : sent;
+  if (dialect.roles === 'alternate') return alternate(sent);
+  return dialect.roles === 'user-first' ? userFirst(sent) : sent;
+}
+
+/** Text in place of a message without one, which several servers refuse. */
+const EMPTY = '(empty message)';
+
+/** A message of the user or the operator. */
+function spoken(message: Exclude<Message, AssistantMessage | ToolMessage>, dialect: Dialect): WireMessage {
+  let wire = asWire(message);
+  if (message.role === 'user' && isBlank(message.content)) wire = { ...wire, content: EMPTY };
+  return 'name' in message && message.role !== 'function' ? withValidName(wire, dialect) : wire;
+}
+
+function isBlank(content: UserMessage['content']): boolean {
+  if (typeof content === 'string') return content.trim() === '';
+  return content.every((part) => part.type === 'text' && part.text.trim() === '');
+}
+
+/** OpenAI refuses names with blanks and some other characters; others refuse all. */
+function withValidName({ name, ...rest }: WireMessage, { omit }: Dialect): WireMessage {
+  if (omit.has('name') || typeof name !== 'string') return rest as WireMessage;
+  return { ...rest, name: name.replace(/[\s<|\\/>]+/g, '_').slice(0, 64) || '_' } as WireMessage;
 }
 
 function toolResult(message: ToolMessage, dialect: Dialect, ids: ReadonlyMap<string, string>): WireMessage {
@@ -42,7 +69,9 @@ function assistant(
   if (isUnchanged(message, before, dialect)) return [asWire(message)];
   const { extra, tool_calls: calls, ...plain } = message;
   const own = readConnectionData(extra, fingerprint);
-  const wire: Record<string, unknown> & { role: string } = { ...plain, ...own?.fields };
+  const wire: Record<string, unknown> & { role: string } = { ...withValidName(asWire(plain), dialect), ...own?.fields };
+  // A refusal is text where the server does not know it.
+  if (Array.isArray(wire.content) && dialect.omit.has('refusal')) wire.content = textOf(message.content);
   if (calls) {
     wire.tool_calls = calls.map((call) => toolCall(call, dialect, fingerprint, ids));
     if (textOf(message.content) === '') wire.content = dialect.emptyContent;
@@ -56,7 +85,7 @@ function assistant(
 /** Whether an assistant message is sent as it is. */
 function isUnchanged(message: AssistantMessage, before: Message | undefined, dialect: Dialect): boolean {
   const { content, tool_calls: calls, extra } = message;
-  if (typeof content !== 'string' || content.trim() === '' || calls || extra) return false;
+  if (typeof content !== 'string' || content.trim() === '' || calls || extra || message.name !== undefined) return false;
   if (dialect.placeholder !== undefined && before?.role === 'tool') return false;
   for (const name in message) if (dialect.omit.has(name)) return false;
   return true;
@@ -106,9 +135,4 @@ function isEmpty({
 
 function asWire(message: Message): WireMessage {
   return message as unknown as WireMessage;
-}
-
-function withoutName(message: Message): WireMessage {
-  const { name, ...rest } = asWire(message);
-  return rest as WireMessage;
 }

@@ -4,11 +4,19 @@ import type { WireMessage } from './wire-message.js';
  * Text between a tool result and the next user message, for servers that require an answer there.
  */
 const ACKNOWLEDGED = 'OK.';
+/** Text before an answer, for servers whose conversations begin with the user. */
+const BEGINNING = '(The beginning of the conversation was left out.)';
+
+/** Adds a message of the user before an answer that begins the conversation. */
+export function userFirst(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  return messages[first]?.role === 'assistant' ? messages.toSpliced(first, 0, { role: 'user', content: BEGINNING }) : messages;
+}
 
 /**
  * Makes messages of users and of the assistant alternate: neighbours with the same role become one
  * message, and an assistant message is added between a tool result and a user message. System
- * messages become one, at the beginning.
+ * messages become one, at the beginning, and the user's first message follows.
  */
 export function alternate(messages: readonly WireMessage[]): readonly WireMessage[] {
   const system = messages.filter(({ role }) => role === 'system');
@@ -22,7 +30,7 @@ export function alternate(messages: readonly WireMessage[]): readonly WireMessag
       result.push(message);
     }
   }
-  return result;
+  return userFirst(result);
 }
 
 /**

@@ -41,11 +41,11 @@ const LISTS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 
 /**
  * Translates a JSON Schema for servers that validate it strictly: without references, without
- * annotations and keywords that they refuse, and with an object at the top level. The tool itself
- * still validates its arguments with the schema as it is.
+ * annotations and keywords that they refuse. The tool itself still validates its arguments with the
+ * schema as it is.
  */
 export function strictSchema(root: Schema, budget: SchemaBudget): Schema {
-  return flatten(translate(root, root, 0, budget));
+  return translate(root, root, 0, budget);
 }
 
 function translate(original: Schema, root: Schema, depth: number, budget: SchemaBudget): Schema {
@@ -71,18 +71,4 @@ function translate(original: Schema, root: Schema, depth: number, budget: Schema
     };
   }
   return result;
-}
-
-/** Replaces a combination at the top level by one object with the properties of all branches. */
-function flatten(schema: Schema): Schema {
-  const { anyOf, oneOf, allOf, ...rest } = schema;
-  const branches = [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list.filter(isObject) : []));
-  if (branches.length === 0) return rest;
-  const all = [rest, ...branches];
-  // Not `Object.assign`: a property may have the name __proto__.
-  const properties = Object.fromEntries(all.flatMap((one) => (isObject(one.properties) ? Object.entries(one.properties) : [])));
-  // What only some branches require is left to the tool, which validates its arguments.
-  const always = [rest, ...(Array.isArray(allOf) ? allOf.filter(isObject) : [])];
-  const required = always.flatMap((one) => (Array.isArray(one.required) ? one.required : []));
-  return { ...rest, type: 'object', properties, ...(required.length > 0 ? { required: [...new Set(required)] } : {}) };
 }

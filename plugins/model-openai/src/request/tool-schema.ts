@@ -1,5 +1,6 @@
 import { isObject } from '../json/json.js';
 import type { SchemaForm } from '../provider/dialect.js';
+import { withoutCombination } from './combination.js';
 import { geminiSchema } from './gemini-schema.js';
 import { SchemaBudget } from './schema-budget.js';
 import { strictSchema } from './strict-schema.js';
@@ -27,7 +28,7 @@ export function toolSchema(schema: Schema, form: SchemaForm, budget = new Schema
       gemini: () => geminiSchema(schema, budget),
       strict: () => strictSchema(schema, budget),
     };
-    result = withProperties(budget.translate(translate[form]));
+    result = withProperties(withoutCombination(budget.translate(translate[form])));
     translated[form].set(schema, result);
   }
   return result;

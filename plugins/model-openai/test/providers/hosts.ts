@@ -44,6 +44,8 @@ export const HOSTS: Readonly<Record<string, Provider>> = {
 
   bedrock: {
     ...PLAIN,
+    refusesBlank: true,
+    startsWithUser: true,
     options: 'provider: bedrock, model: openai.gpt-oss-120b-1:0',
     callId: (name, index, turn) => `tooluse_${name}${index}${turn}`,
     refuse: ({ body }) => {
@@ -109,6 +111,7 @@ export const HOSTS: Readonly<Record<string, Provider>> = {
 
   azure: {
     ...PLAIN,
+    knowsRefusals: true,
     options: 'provider: azure, model: gpt-4o',
     refuse: ({ headers }) => (headers['api-key'] === undefined ? 'Access denied due to missing api-key' : undefined),
     stream: (answer, request) => [

@@ -45,6 +45,7 @@ const GEMINI_KEYWORDS = [
 export const MODEL_MAKERS: Readonly<Record<string, Provider>> = {
   openai: {
     ...PLAIN,
+    knowsRefusals: true,
     options: 'provider: openai, model: gpt-5-mini',
     refuse: ({ body }) => (body.max_tokens === undefined ? undefined : "Unsupported parameter: 'max_tokens'"),
     usage: [20, 5, 8, 2],
@@ -61,6 +62,8 @@ export const MODEL_MAKERS: Readonly<Record<string, Provider>> = {
 
   anthropic: {
     ...PLAIN,
+    refusesBlank: true,
+    startsWithUser: true,
     options: 'provider: anthropic, model: claude-sonnet-4-5',
     callId: (_, index, turn) => `toolu_${turn}${index}`,
     refuse: ({ body }) => (unknownKeyword(body, STRICT_KEYWORDS) ? 'tools.0.custom.input_schema: not supported' : undefined),
@@ -78,6 +81,7 @@ export const MODEL_MAKERS: Readonly<Record<string, Provider>> = {
 
   gemini: {
     ...PLAIN,
+    startsWithUser: true,
     options: 'provider: gemini, model: gemini-3-pro',
     callId: (name) => `function-call-${name.length}`,
     /** Signed calls must come back signed; the request is parsed strictly. */
@@ -111,6 +115,7 @@ export const MODEL_MAKERS: Readonly<Record<string, Provider>> = {
 
   mistral: {
     ...PLAIN,
+    startsWithUser: true,
     options: 'provider: mistral, model: magistral-medium',
     callId: (name, index, turn) => `${name}xxxxxxxx`.slice(0, 7) + turn + index,
     refuse: ({ body }) => {
@@ -168,6 +173,7 @@ export const MODEL_MAKERS: Readonly<Record<string, Provider>> = {
 
   moonshot: {
     ...PLAIN,
+    refusesBlank: true,
     options: 'provider: moonshot, model: kimi-k2.6',
     callId: (name, index) => `functions.${name}:${index}`,
     refuse: ({ body }) => {

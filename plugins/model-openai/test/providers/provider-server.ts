@@ -5,6 +5,7 @@ export type Sent = ChatRequest['messages'][number] & { readonly tool_calls?: rea
 
 interface SentCall {
   readonly id: string;
+  readonly type: string;
   readonly function: { readonly name: string; readonly arguments: string };
   readonly [field: string]: unknown;
 }
@@ -22,6 +23,12 @@ export interface Provider {
   readonly options: string;
   /** False if the provider's models take text only. */
   readonly seesImages?: boolean;
+  /** Whether it knows the names of participants, and refusals. */
+  readonly knowsRefusals?: boolean;
+  /** Whether it refuses a text without a visible character. */
+  readonly refusesBlank?: boolean;
+  /** Whether a conversation must begin with the user. */
+  readonly startsWithUser?: boolean;
   /**
    * The id of a tool call.
    *
@@ -85,7 +92,7 @@ export class ProviderServer {
 
   #respond(request: ReceivedRequest): Script {
     const { body } = request;
-    const refusal = faultOfProtocol(body) ?? this.#provider.refuse?.(request, this.#sent);
+    const refusal = faultOfProtocol(body) ?? faultOfHistory(body, this.#provider) ?? this.#provider.refuse?.(request, this.#sent);
     if (refusal !== undefined) {
       this.refusals.push(refusal);
       return { status: 400, body: { error: { message: refusal, type: 'invalid_request_error' } } };
@@ -150,6 +157,49 @@ function faultOfProtocol({ model, messages, tools = [], stream, stream_options: 
   for (const tool of tools as readonly { function: { parameters: Record<string, unknown> } }[])
     if (tool.function.parameters.properties === undefined) return 'object schema missing properties';
   return open.size > 0 ? 'results are missing' : undefined;
+}
+
+/** What real servers refuse in old messages. */
+function faultOfHistory({ messages }: ChatRequest, provider: Provider): string | undefined {
+  const json = JSON.stringify(messages);
+  if (!isWellFormed(messages)) return 'The request body is not valid JSON: no low surrogate in string';
+  if (json.includes('YnJva2Vu')) return 'Could not process image';
+  if (json.includes('https://gone.example')) return 'Error while downloading https://gone.example.';
+  if (provider.startsWithUser && messages.find(({ role }) => role !== 'system')?.role !== 'user')
+    return 'the first message must use the "user" role';
+  for (const [i, message] of (messages as readonly Sent[]).entries()) {
+    const { role, content, name, tool_calls: calls = [] } = message as Sent & { readonly name?: unknown };
+    const at = `messages[${i}]`;
+    if (role === 'function' || 'function_call' in message || 'audio' in message) return `${at} is deprecated`;
+    if (name !== undefined && !/^[^\s<|\\/>]{1,64}$/.test(String(name)))
+      return `Invalid '${at}.name': string does not match pattern.`;
+    for (const { function: called, type } of calls) {
+      if (type !== 'function') return `${at}.tool_calls: the type ${type} is unknown`;
+      if (!/^[a-zA-Z0-9_-]{1,64}$/.test(called.name)) return `${at}.tool_calls: the name is invalid`;
+    }
+    const parts = Array.isArray(content) ? content : [];
+    const isRefusal = 'refusal' in message || parts.some(({ type }) => type === 'refusal');
+    if (isRefusal && !provider.knowsRefusals) return `${at}: property 'refusal' is unsupported`;
+    const isText = parts.every(({ type }) => type === 'text');
+    if (provider.refusesBlank && role !== 'tool' && calls.length === 0 && isText && plainText(content).trim() === '')
+      return `${at}: text content blocks must contain non-whitespace text`;
+  }
+  return undefined;
+}
+
+/** Also inside of arguments, which many servers read. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed() && (!value.startsWith('{') || isWellFormed(parsed(value)));
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([key, inner]) => key.isWellFormed() && isWellFormed(inner));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function lastText({ messages }: ChatRequest): string {

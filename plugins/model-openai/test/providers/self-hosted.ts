@@ -21,6 +21,7 @@ export const SELF_HOSTED: Readonly<Record<string, Provider>> = {
 
   'llama.cpp': {
     ...PLAIN,
+    startsWithUser: true,
     options: 'provider: llama.cpp, model: gemma',
     refuse: ({ body }) => orderFault(body.messages) ?? (unknownKeyword(body, STRICT_KEYWORDS) && 'JSON schema conversion failed'),
     stream: (answer, request) => {

@@ -100,6 +100,40 @@ t.test('an empty assistant message is not sent', async (t) => {
   t.strictSame(sent(kept), kept);
 });
 
+t.test('texts and names that servers refuse are replaced', async (t) => {
+  const blank: readonly Message[] = [
+    { role: 'system', content: ' ' },
+    user(' \n'),
+    { role: 'user', content: [{ type: 'text', text: '' }] },
+    { role: 'user', content: 'x', name: 'John Smith <j@x>' },
+    { role: 'assistant', content: 'y', name: '/'.repeat(70) },
+    { role: 'user', content: 'x', name: 'Jürgen' },
+  ];
+  t.strictSame(sent(blank), [
+    user('(empty message)'),
+    user('(empty message)'),
+    { role: 'user', content: 'x', name: 'John_Smith_j@x_' },
+    { role: 'assistant', content: 'y', name: '_' },
+    { role: 'user', content: 'x', name: 'Jürgen' },
+  ]);
+  const refusal = { type: 'refusal' as const, refusal: 'no.' };
+  const parts: Message = { role: 'assistant', content: [{ type: 'text', text: 'Well, ' }, refusal] };
+  t.strictSame(sent([user('x'), parts], { omit: ['refusal'] })[1], { role: 'assistant', content: 'Well, no.' });
+  t.strictSame(sent([user('x'), parts])[1], parts);
+});
+
+t.test('roles: user-first begins with the user', async (t) => {
+  const begun: readonly Message[] = [{ role: 'system', content: 'a' }, calls(null, call('a')), tool('a'), user('x')];
+  for (const roles of ['user-first', 'alternate'] as const)
+    t.match(sent(begun, { roles }).slice(0, 3), [
+      { role: 'system' },
+      { role: 'user', content: /left out/ },
+      { tool_calls: [{}] },
+    ]);
+  t.equal(sent(begun).length, 4);
+  t.strictSame(sent([user('x'), { role: 'assistant', content: 'y' }], { roles: 'user-first' }).length, 2);
+});
+
 t.test('omit leaves fields out everywhere', async (t) => {
   const messages: readonly Message[] = [
     { role: 'user', content: 'x', name: 'anna' },

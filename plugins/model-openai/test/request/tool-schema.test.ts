@@ -59,6 +59,11 @@ t.test('Gemini gets its part of OpenAPI', async (t) => {
   });
 });
 
+t.test('no schema is a combination at the top level: OpenAI and Anthropic refuse it', async (t) => {
+  const combined = { type: 'object', anyOf: [object({ a: { type: 'string' } }, { required: ['a'] }), object({ b: {} })] };
+  t.same(toolSchema(combined, 'plain'), { type: 'object', properties: { a: { type: 'string' }, b: {} } });
+});
+
 t.test('a schema that refers to itself ends', async (t) => {
   const node = object({ next: { $ref: '#/$defs/node' }, all: { allOf: [{ $ref: '#/$defs/node' }] } });
   for (const form of ['gemini', 'strict'] as const) {
