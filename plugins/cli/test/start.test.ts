@@ -41,7 +41,10 @@ t.test('the banner names the required credential and prints no warning', async (
   await program.prints('curl ');
   t.match(
     program.stdout,
-    /\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}page +\1\/page\n {2}try +curl \1\/v1\/chat\/completions -H "authorization: Bearer \$PLUGBOARD_TOKEN" /,
+    new RegExp(
+      String.raw`\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}page +\1/page\n` +
+        String.raw` {2}try +curl \1/v1/chat/completions -H "authorization: Bearer \$PLUGBOARD_TOKEN" `,
+    ),
   );
   t.notMatch(program.stdout, 'warning');
   program.kill('SIGINT');
@@ -197,7 +200,10 @@ for (const [kind, crash] of [
 ]) {
   t.test(`R-065 an uncaught ${kind} is logged, the server becomes not ready, stops and exits with 1`, async (t) => {
     const body = `
-      return { start() { process.once('SIGUSR2', () => { ${crash}; }); }, stop() { ctx.log.info('stopping in phase ' + ctx.host.phase); } };
+      return {
+        start() { process.once('SIGUSR2', () => { ${crash}; }); },
+        stop() { ctx.log.info('stopping in phase ' + ctx.host.phase); },
+      };
     `;
     const program = start(t, distributionWith(body));
     await program.prints('curl ');

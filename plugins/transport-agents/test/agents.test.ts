@@ -9,7 +9,8 @@ const LONG = `Looks\n\nup ${'words '.repeat(2_000)}`;
 const DESK = `
   import { definePlugin, ToolInterceptors, ToolSources } from '@plugboard/kernel';
   import { TurnError } from '@plugboard/kernel/contracts';
-  const inputSchema = { type: 'object', properties: { topic: { type: 'string' } }, required: ['topic'], additionalProperties: false };
+  const properties = { topic: { type: 'string' } };
+  const inputSchema = { type: 'object', properties, required: ['topic'], additionalProperties: false };
   const tools = [
     { name: 'look', description: ${JSON.stringify(LONG)}, inputSchema, effect: 'read', run: ({ topic }, call) => topic === 'me'
       ? JSON.stringify({ agent: call.agent, token: call.principal.token, session: call.session ?? null })
@@ -38,7 +39,13 @@ models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
 tools: { desk: { use: ./desk.mjs, timeout: 200ms, resultLimit: 1kb } }
 agents:
-  ops: { model: fast, description: Helps <b>you</b>., system: You are ops., tools: [desk], approve: ["desk/burn"], params: { temperature: 0.5 } }
+  ops:
+    model: fast
+    description: Helps <b>you</b>.
+    system: You are ops.
+    tools: [desk]
+    approve: ["desk/burn"]
+    params: { temperature: 0.5 }
   shy: { model: fast, tools: [desk], toolVisibility: names }
   mute: { model: fast, tools: [desk], toolVisibility: none }
   theirs: { model: fast, project: acme }
@@ -53,8 +60,13 @@ const TOKENS = {
 const bearer = (name: string) => ({ authorization: `Bearer token-of-${name}-0123456789` });
 const AUTH = `
 projects: { acme: {} }
-auth: { bearer: { tokens: [${Object.entries(TOKENS).map(([name, more]) => `{ name: ${name}, token: token-of-${name}-0123456789, ${more.startsWith('project') ? '' : 'project: default, '}${more} }`)}] } }
+auth: { bearer: { tokens: [${Object.entries(TOKENS).map(tokenEntry)}] } }
 `;
+
+function tokenEntry([name, rights]: readonly [string, string]): string {
+  const project = rights.startsWith('project') ? '' : 'project: default, ';
+  return `{ name: ${name}, token: token-of-${name}-0123456789, ${project}${rights} }`;
+}
 
 const files = { 'desk.mjs': DESK };
 const open = await TestServer.start(t, YAML.replace(', project: acme', ''), { files });

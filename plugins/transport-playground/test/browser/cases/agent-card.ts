@@ -8,15 +8,22 @@ import { startPlayground } from '../support/server.js';
 
 const SURFACES = '  websocket: {}\n  conversations: {}\n  agents: {}\n  playground: { suggestions: [] }\n';
 const LONG = `<b>Ten kilobytes</b> ${'of a description '.repeat(600)}`;
-const YAML = `  described: { model: fast, tools: [desk], approve: [desk], description: ${JSON.stringify(LONG)}, params: { temperature: 0.2 } }
+const YAML = `  described:
+    { model: fast, tools: [desk], approve: [desk], description: ${JSON.stringify(LONG)}, params: { temperature: 0.2 } }
   crowded: { model: fast, tools: [many] }
 `;
 
 /** 200 tools, one of which has a schema of 100 KB. */
 const MANY = `
   import { definePlugin, ToolSources } from '@plugboard/kernel';
-  const schema = (n) => ({ type: 'object', properties: Object.fromEntries(Array.from({ length: n }, (_, i) => ['field' + i, { type: 'string', description: 'x'.repeat(40) }])) });
-  const tools = Array.from({ length: 200 }, (_, n) => ({ name: 'tool' + n, description: 'Number ' + n, inputSchema: schema(n === 7 ? 1200 : 1), run: () => 'ran ' + n }));
+  const field = (i) => ['field' + i, { type: 'string', description: 'x'.repeat(40) }];
+  const properties = (n) => Object.fromEntries(Array.from({ length: n }, (_, i) => field(i)));
+  const tools = Array.from({ length: 200 }, (_, n) => ({
+    name: 'tool' + n,
+    description: 'Number ' + n,
+    inputSchema: { type: 'object', properties: properties(n === 7 ? 1200 : 1) },
+    run: () => 'ran ' + n,
+  }));
   export default definePlugin({
     name: 'many', apiVersion: 1, summary: 'Many', configSchema: { type: 'object', properties: {} },
     register: (ctx) => ctx.contribute(ToolSources, { tools: () => tools }),
