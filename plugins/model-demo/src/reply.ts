@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { chooseCalls } from './choose-calls.js';
 import { prompts, type ToolResult } from './conversation.js';
-import { plainName } from './words.js';
+import { configuredName, plainName } from './words.js';
 
 /** How much of a prompt, of a tool result and of the list of tools is repeated. */
 const PROMPT_LENGTH = 200;
@@ -29,7 +29,9 @@ export function introduction(messages: readonly Message[], tools: readonly ToolD
 /** The answer after tool calls: their results. */
 export function report(results: readonly ToolResult[]): string {
   return [
-    ...results.map(({ tool, text }) => `I called ${tool}. It returned:\n\n${truncate(text, RESULT_LENGTH)}`),
+    ...results.map(
+      ({ tool, text }) => `I called ${configuredName(tool)}. It returned:\n\n${verbatim(truncate(text, RESULT_LENGTH))}`,
+    ),
     `I am only a stand-in: I can call tools, but I do not understand their results. ${REAL_MODEL}`,
   ].join('\n\n');
 }
@@ -51,13 +53,21 @@ function echo(messages: readonly Message[]): string {
 
 function offer(tools: readonly ToolDeclaration[]): string {
   if (tools.length === 0) return 'This agent has no tools.';
-  const shown = tools.slice(0, TOOLS_SHOWN).map((tool) => tool.name);
+  const shown = tools.slice(0, TOOLS_SHOWN).map((tool) => configuredName(tool.name));
   const more = tools.length > shown.length ? ` and ${tools.length - shown.length} more` : '';
   const example = tools.map((tool) => plainName(tool.name)).find((name) => chooseCalls(name, tools, 'auto').length > 0);
   return [
     `I call a tool of this agent when your message names it and contains its arguments (a "quoted text", a path, a number): ${shown.join(', ')}${more}.`,
     ...(example === undefined ? [] : [`Try: ${quoted(example)}.`]),
   ].join(' ');
+}
+
+/** A text whose lines Markdown must not join: as a code block, if it has several. */
+function verbatim(text: string): string {
+  if (!text.includes('\n')) return text;
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
 }
 
 function quoted(text: string): string {

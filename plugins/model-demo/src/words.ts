@@ -13,6 +13,11 @@ export function meaningfulWords(text: string): readonly string[] {
   return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !STOP_WORDS.has(word)).map(stem);
 }
 
+/** A tool's name as people write it in the configuration: `files/read_text_file`. */
+export function configuredName(name: string): string {
+  return name.replace('__', '/');
+}
+
 /** A tool's own name as words: `read text file` for `files__readTextFile`. */
 export function plainName(name: string): string {
   return spaced(name.slice(name.lastIndexOf('__') + 1))

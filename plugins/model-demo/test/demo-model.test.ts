@@ -87,12 +87,17 @@ t.test('repeats tool results, shortened, and calls no tool again', async (t) => 
     {
       role: 'assistant',
       content: null,
-      tool_calls: [call('a', 'clock'), { id: 'b', type: 'custom', custom: { name: 'grep', input: '' } }],
+      tool_calls: [
+        call('a', 'clock'),
+        call('d', 'files__list_directory'),
+        { id: 'b', type: 'custom', custom: { name: 'grep', input: '' } },
+      ],
     },
     { role: 'tool', tool_call_id: 'b', content: 'z'.repeat(1001) },
     { role: 'tool', tool_call_id: 'a', content: 'noon' },
     { role: 'tool', tool_call_id: 'c', content: 'whose?' },
     { role: 'function', name: 'old_style', content: 'fine' },
+    { role: 'tool', tool_call_id: 'd', content: '[FILE] a.md\n[FILE] ```.md' },
   ];
   t.equal(
     await textOf(modelRequest('', { messages, tools: [CLOCK], params: { tool_choice: 'required' } })),
@@ -101,6 +106,7 @@ t.test('repeats tool results, shortened, and calls no tool again', async (t) => 
       'I called clock. It returned:\n\nnoon',
       'I called c. It returned:\n\nwhose?',
       'I called old_style. It returned:\n\nfine',
+      'I called files/list_directory. It returned:\n\n````\n[FILE] a.md\n[FILE] ```.md\n````',
       'I am only a stand-in: I can call tools, but I do not understand their results. For a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST and start the server again, or name a connection of your own under "models" in plugboard.yaml.',
     ].join('\n\n'),
   );
