@@ -107,7 +107,9 @@ t.test('an agent is resolved by name, or the error names the field', async (t) =
     refusal(() => finding({ kind: 'forbidden' })),
     {
       status: 403,
-      message: 'The agent that `model` names is outside the scope of this API token.',
+      message:
+        'This API token may not use the agent that `model` names: it is of another project, or the token is for other agents. ' +
+        'GET /v1/models lists what it may use.',
       type: 'svc_error',
     },
   );

@@ -142,7 +142,9 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       const forbidden = await acme.post('', { agent: 'office', id: 'x' });
       t.equal(forbidden.status, 403);
       t.strictSame(errorOf(forbidden), {
-        message: 'The agent that `agent` names is outside the scope of this API token.',
+        message:
+          'This API token may not use the agent that `agent` names: it is of another project, or the token is for other agents. ' +
+          'GET /v1/models lists what it may use.',
         type: 'svc_error',
       });
       for (const fields of [{}, { agent: 'nobody' }, { agent: 'fast' }]) {

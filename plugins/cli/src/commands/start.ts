@@ -17,11 +17,11 @@ import { PrivateEnvironment } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
 
 /**
- * Milliseconds of the process's life after which the banner says what is known, and what the start
- * waits for: a little less than a second. On a terminal, where people see a normal start that took
- * its second, it says the latter only when the start is slow.
+ * Milliseconds of the process's life after which the banner says what the start waits for: a little
+ * less than a second. On a terminal, where people see a normal start that took its second, only
+ * when the start is slow.
  */
-const SLOW_START = { known: 900, waiting: process.stdout.isTTY ? 3_000 : 900 };
+const SLOW_START = process.stdout.isTTY ? 3_000 : 900;
 
 /** Runs the server until it is stopped. */
 export const start: CommandAction = {
@@ -42,9 +42,8 @@ export const start: CommandAction = {
     const shutdown = new Shutdown(server);
     const reloads = new Reloads(server, () => environment.removeSecrets(server));
     hangUps.handleWith({ reload: () => reloads.request('SIGHUP'), stop: () => shutdown.onTerminalClosed() });
-    const banner = new Banner(server, (text) => process.stdout.write(text));
-    const after = (life: number, print: () => void) => setTimeout(print, Math.max(0, life - performance.now()));
-    const slow = [after(SLOW_START.known, () => banner.known()), after(SLOW_START.waiting, () => banner.waiting())];
+    const banner = new Banner(server, (text) => process.stdout.write(text), process.stdout.isTTY);
+    const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));
     try {
       await server.start();
     } catch (error) {
@@ -52,7 +51,7 @@ export const start: CommandAction = {
       for (const { cause, message } of error.failures) server.log.fatal(isExplained(cause) ? {} : { err: cause }, message);
       return shutdown.reason === undefined ? 1 : shutdown.exitCode;
     } finally {
-      for (const timer of slow) clearTimeout(timer);
+      clearTimeout(slow);
     }
     endReport();
     endWhenBlocked();

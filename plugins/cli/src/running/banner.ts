@@ -16,28 +16,26 @@ const OPEN_WARNING: Row = [
 const NO_ADDRESS: Row = ['address', 'none: no entry listens for callers; add a transport that does, such as http: {}'];
 
 /**
- * The output of `plugboard start`, one fact a line: all of it when the server is up, or in two
- * parts if the start takes long.
+ * The output of `plugboard start`, one fact a line: all of it when the server is up. If the start
+ * takes long, it says before what it waits for; in a pipe also what is known. A terminal shows the
+ * log between the two, so there all facts come at the end.
  */
 export class Banner {
   readonly #server: HostServer;
   readonly #print: (text: string) => void;
+  readonly #isTerminal: boolean;
   #printed = false;
 
-  constructor(server: HostServer, print: (text: string) => void) {
+  constructor(server: HostServer, print: (text: string) => void, isTerminal: boolean) {
     this.#server = server;
     this.#print = print;
+    this.#isTerminal = isTerminal;
   }
 
-  /** Prints what is known. Called if the start takes longer than usual. */
-  known(): void {
-    this.#printInfo();
-  }
-
-  /** Prints what the start waits for, after what is known. */
+  /** Prints what the start waits for. Called if it takes longer than usual. */
   waiting(): void {
     const starting = this.#server.host.entries().filter(({ status }) => status === 'starting');
-    this.#printInfo();
+    if (!this.#isTerminal) this.#printInfo();
     this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
   }
 

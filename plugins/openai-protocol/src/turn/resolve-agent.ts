@@ -24,7 +24,11 @@ export function resolveAgent(runtime: AgentRuntime, name: string, param: string,
     case 'target':
       return resolution.target;
     case 'forbidden':
-      throw serviceError(403, `The agent that \`${param}\` names is outside the scope of this API token.`);
+      throw serviceError(
+        403,
+        `This API token may not use the agent that \`${param}\` names: it is of another project, or the token is for other agents. ` +
+          'GET /v1/models lists what it may use.',
+      );
     case 'unknown':
       throw serviceError(400, `No agent or model has the name in \`${param}\`, and there is no default agent.`);
   }

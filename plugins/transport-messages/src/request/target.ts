@@ -14,7 +14,12 @@ export function targetOf(runtime: AgentRuntime, model: string, principal: Princi
     case 'target':
       return resolution.target;
     case 'forbidden':
-      throw new MessagesError(403, 'permission_error', 'model: The agent is outside the scope of this API token');
+      throw new MessagesError(
+        403,
+        'permission_error',
+        'model: This API token may not use the agent: it is of another project, or the token is for other agents. ' +
+          'GET /v1/models lists what it may use',
+      );
     case 'unknown':
       throw new MessagesError(404, 'not_found_error', 'model: No agent or model has this name, and there is no default agent');
   }
