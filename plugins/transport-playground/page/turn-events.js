@@ -1,5 +1,5 @@
-import { record } from './trace.js';
 import { endsTurn, endTurn } from './turn.js';
+import { takeProgress } from './turn-facts.js';
 import { addItem, itemFrom } from './turn-items.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
@@ -15,7 +15,6 @@ import { addItem, itemFrom } from './turn-items.js';
 export function applyEvent(turn, event) {
   const sequence = event.sequence_number ?? turn.sequence + 1;
   if (sequence <= turn.sequence) return;
-  record(turn, event);
   turn.sequence = sequence;
   turn.version++;
   APPLY[event.type]?.(turn, event);
@@ -25,6 +24,7 @@ export function applyEvent(turn, event) {
 const APPLY = {
   'response.created': (turn, { response }) => {
     turn.responseId = response.id;
+    if (!turn.responses.includes(response.id)) turn.responses.push(response.id);
     turn.status = 'running';
   },
   'response.queued': (turn) => {
@@ -50,12 +50,9 @@ const APPLY = {
   'response.reasoning_summary_text.delta': (turn, event) => addText(turn, 'reasoning', event),
   'response.mcp_call_arguments.delta': addArguments,
   'response.function_call_arguments.delta': addArguments,
-  'response.mcp_call_arguments.done': (turn, event) => {
-    const tool = toolOf(turn, event);
-    if (tool) tool.startedAt = performance.now(); // until now the model was writing the arguments
-  },
   'response.mcp_call.completed': (turn, event) => endTool(turn, event, 'ok'),
   'response.mcp_call.failed': (turn, event) => endTool(turn, event, 'failed'),
+  'svc:turn.progress': takeProgress,
   'svc:tool_call.progress': (turn, event) => {
     const tool = toolOf(turn, event);
     if (tool) tool.progress = event.message ?? `${Math.round(event.progress * 100)} %`;
@@ -70,8 +67,7 @@ function finishItem(turn, done) {
   if (!before) {
     addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-    const ms = before.ms ?? performance.now() - before.startedAt;
-    turn.items[at] = { ...item, ms: item.status === 'waiting' ? undefined : ms };
+    turn.items[at] = { ...item, ms: before.ms };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
@@ -99,7 +95,5 @@ function toolOf(turn, { item_id }) {
 /** @param {Turn} turn @param {ProtocolEvent} event @param {ToolItem['status']} status */
 function endTool(turn, event, status) {
   const tool = toolOf(turn, event);
-  if (!tool) return;
-  tool.status = status;
-  tool.ms = performance.now() - tool.startedAt;
+  if (tool) tool.status = status;
 }

@@ -1,11 +1,48 @@
-import { wasSeen } from './trace.js';
-import { sumOf } from './turn.js';
+import { sumOf, timeOf } from './turn.js';
 
-/** @typedef {import('./trace.js').TurnFacts} TurnFacts */
+/** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./turn.js').Usage} Usage */
+
+/**
+ * @typedef {object} TurnFacts what the server knows of a turn: in `svc:turn.progress` while it
+ *   runs, in `/v1/conversations/{id}/turns` later. Times are milliseconds since the request
+ *   arrived.
+ * @property {number | null} turn its number in the session
+ * @property {string} [response] whose events said it; the store does not
+ * @property {boolean} [isDropped] whether the session does not have it
+ * @property {number | null} [created_at_ms] since 1970
+ * @property {number | null} [queued_ms]
+ * @property {number | null} [duration_ms] null while it runs
+ * @property {Usage | null} [usage]
+ * @property {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms:
+ *   number | null, usage: Usage | null, reasoning_ms: number | null }[]} [steps]
+ * @property {{ item_id: string | null, server_label?: string | null, name: string, start_ms:
+ *   number, duration_ms: number | null, status: string, approval_request_id: string | null }[]}
+ *   [calls]
+ * @property {{ approval_request_id: string, approve: boolean, by: string }[]} [decisions]
+ */
 
 /** Turns that one request asks for. */
 const PAGE = 100;
+
+/**
+ * Takes over what has changed in a turn that runs. @param {Turn} turn @param {ProtocolEvent} event
+ */
+export function takeProgress(turn, { type, sequence_number, stream_id, at_ms, steps = [], calls = [], ...head }) {
+  const response = turn.responseId;
+  let facts = turn.facts.find((one) => one.response === response);
+  if (!facts) {
+    facts = { turn: null, response, steps: [], calls: [] };
+    turn.facts = [...turn.facts.filter((one) => one.turn !== head.turn), facts];
+    turn.startedAt = performance.now() - at_ms;
+  }
+  turn.startedAt = Math.min(turn.startedAt, performance.now() - at_ms); // past events of a resumed turn arrive late
+  Object.assign(facts, head);
+  for (const { index, ...step } of steps) facts.steps?.splice(index, 1, step);
+  for (const { index, ...call } of calls) facts.calls?.splice(index, 1, call);
+  applyTimes(turn);
+}
 
 /**
  * Adds what the server keeps of the turns of a session: their times, their tokens, and when their
@@ -16,7 +53,7 @@ const PAGE = 100;
 export async function addFacts(api, id, turns) {
   const stored = turns.filter(({ number }) => number > 0);
   const oldest = stored.find(({ facts }) => facts.length === 0)?.number ?? Number.POSITIVE_INFINITY;
-  /** @type {TurnFacts[]} */
+  /** @type {(TurnFacts & { id: string, turn: number })[]} */
   const found = [];
   let after = '';
   while (oldest <= (stored.at(-1)?.number ?? 0)) {
@@ -35,13 +72,19 @@ export async function addFacts(api, id, turns) {
 /** @param {Turn} turn @param {TurnFacts} facts */
 function add(turn, facts) {
   turn.version++;
-  turn.facts = [...turn.facts, facts];
-  if (!wasSeen(turn)) {
-    turn.ms = (turn.ms ?? 0) + (facts.duration_ms ?? 0) || undefined;
-    turn.usage = sumOf(turn.usage, facts.usage ?? undefined);
+  turn.facts = [...turn.facts, facts].sort((a, b) => Number(a.turn) - Number(b.turn));
+  turn.usage = turn.facts.reduce((/** @type {Usage | undefined} */ sum, { usage }) => sumOf(sum, usage ?? undefined), undefined);
+  turn.ms = timeOf(turn);
+  applyTimes(turn);
+}
+
+/** Writes the times of calls and of reasoning to their items. @param {Turn} turn */
+function applyTimes({ facts: all, items }) {
+  for (const { item_id, duration_ms } of all.flatMap(({ calls = [] }) => calls)) {
+    const item = items.find(({ id }) => id === item_id);
+    if (item?.kind === 'tool') item.ms = duration_ms ?? undefined;
   }
-  for (const { item_id, start_ms, duration_ms } of facts.calls ?? []) {
-    const item = turn.items.find(({ id }) => id === item_id);
-    if (item?.kind === 'tool' && start_ms !== null && item.status !== 'waiting') item.ms ??= duration_ms;
-  }
+  const reasoning = items.filter((item) => item.kind === 'reasoning');
+  const times = all.flatMap(({ steps = [] }) => steps.flatMap(({ reasoning_ms: ms }) => ms ?? []));
+  if (times.length === reasoning.length) for (const [at, item] of reasoning.entries()) item.ms = times[at];
 }

@@ -24,7 +24,6 @@ export function itemFrom(item) {
     isOurs: !type.startsWith('mcp_'),
     approvalId: type === 'mcp_approval_request' ? id : (item.approval_request_id ?? ''),
     callId: item.call_id ?? '',
-    startedAt: performance.now(),
     ms: undefined,
     progress: '',
   };

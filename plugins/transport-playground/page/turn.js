@@ -3,6 +3,7 @@
  * @property {'text' | 'reasoning'} kind
  * @property {string} id
  * @property {string} text
+ * @property {number} [ms] how long the model reasoned, if that is known
  *
  * @typedef {object} ToolItem a tool call. The server runs it, or leaves it to the client
  *   (`isOurs`).
@@ -18,8 +19,7 @@
  * @property {string} approvalId of the request for approval; empty if nobody was asked
  * @property {boolean} isOurs
  * @property {string} callId of a call that is left to the client
- * @property {number} startedAt
- * @property {number | undefined} ms duration, if this page saw the call run
+ * @property {number | undefined} ms duration, if that is known
  * @property {string} progress the last progress message of the tool
  *
  * @typedef {TextItem | ToolItem} TurnItem
@@ -38,12 +38,13 @@
  * @property {string} reason why it is incomplete
  * @property {{ code?: string | null, message: string } | undefined} error
  * @property {string} responseId
+ * @property {string[]} responses all of the turn: it has another one after each decision
  * @property {number} sequence of the last applied event; -1 before the first
  * @property {Usage | undefined} usage
- * @property {number} startedAt
- * @property {number | undefined} ms duration, if this page saw the turn run
+ * @property {number} startedAt of its last part, on the clock of the page
+ * @property {number | undefined} ms duration, if it has ended and that is known
  * @property {Decision[]} decisions about its calls, which the next request sends
- * @property {readonly import('./trace.js').TurnFacts[]} facts what the server keeps of it
+ * @property {readonly import('./turn-facts.js').TurnFacts[]} facts what the server knows of it
  * @property {number} number of the turn in its session, from 1; 0 while it is unknown
  * @property {number} lastNumber that of its last part: a decision begins another one in the session
  * @property {number} after the number of the last stored turn before it
@@ -76,6 +77,7 @@ export function newTurn(input, fields) {
     reason: '',
     error: undefined,
     responseId: '',
+    responses: [],
     sequence: -1,
     usage: undefined,
     startedAt: performance.now(),
@@ -139,13 +141,24 @@ export function endTurn(turn, { status, usage, error, incomplete_details }) {
   turn.usage = sumOf(turn.usage, usage ?? undefined);
   turn.error = error ?? undefined;
   turn.reason = incomplete_details?.reason ?? '';
-  turn.ms = performance.now() - turn.startedAt;
   if (status === 'completed') turn.decisions = [];
-  if (status === 'completed' || (status === 'incomplete' && !DROPPED.includes(turn.reason))) turn.isKept = true;
+  const isStored = status === 'completed' || (status === 'incomplete' && !DROPPED.includes(turn.reason));
+  if (isStored) turn.isKept = true;
+  turn.facts = turn.facts.map((facts, at) => (at < turn.facts.length - 1 ? facts : { ...facts, isDropped: !isStored }));
+  turn.ms = timeOf(turn) ?? performance.now() - turn.startedAt;
   if (!turn.isKept) turn.number = turn.lastNumber = 0; // the next turn gets it
   for (const item of turn.items) {
     if (item.kind === 'tool' && item.status === 'running') item.status = item.isOurs ? 'ok' : 'stopped';
   }
+}
+
+/**
+ * How long a turn took by the clock of the server; undefined if that is not known. @param {Turn}
+ * turn
+ */
+export function timeOf({ facts }) {
+  const times = facts.map(({ duration_ms }) => duration_ms ?? undefined);
+  return times.reduce((sum, ms) => (sum === undefined || ms === undefined ? (sum ?? ms) : sum + ms), undefined);
 }
 
 /** @param {Usage | undefined} one @param {Usage | undefined} other */
@@ -189,12 +202,12 @@ export function rereadTurn(turn) {
 export function continueTurn(turn) {
   turn.version++;
   turn.status = 'sending';
-  turn.facts = []; // more will follow
+  turn.facts = turn.facts.filter(({ isDropped }) => !isDropped); // more will follow
   turn.sequence = -1;
   turn.error = undefined;
   turn.isCut = false;
   turn.reason = '';
-  turn.startedAt = performance.now() - (turn.ms ?? 0); // without the time that the person took
+  turn.startedAt = performance.now();
   turn.ms = undefined;
 }
 

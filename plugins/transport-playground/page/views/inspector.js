@@ -2,7 +2,6 @@ import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
 import { BASE } from '../api.js';
 import { LANGUAGES, requestOf, snippetOf } from '../snippets.js';
-import { responsesOf } from '../trace.js';
 import { copyButton, duration, iconButton } from './parts.js';
 import { wrapButton } from './wrap.js';
 
@@ -73,9 +72,8 @@ function events(view) {
   const { app, showsDeltas } = view;
   const { entries } = app.log;
   const turn = view.eventsOf && app.chat.turns.includes(view.eventsOf) ? view.eventsOf : undefined;
-  const responses = turn && responsesOf(turn);
   const shown = entries.filter(
-    ({ label, run }) => (showsDeltas || !label.endsWith('.delta')) && (!responses || (run && responses.has(run.responseId))),
+    ({ label, run }) => (showsDeltas || !label.endsWith('.delta')) && (!turn || (run && turn.responses.includes(run.responseId))),
   );
   const rows = shown.slice(-MAX_ROWS);
   return html`

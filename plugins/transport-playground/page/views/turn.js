@@ -1,11 +1,10 @@
-import { html, nothing, render } from 'lit/html.js';
-import { timeOf } from '../trace.js';
+import { html, nothing } from 'lit/html.js';
 import { answerOf, isRunning } from '../turn.js';
-import { copyButton, count, duration, icon } from './parts.js';
-import { timeline } from './timeline.js';
+import { copyButton, duration, icon } from './parts.js';
 import { approvalButtons, toolCard } from './tool-card.js';
 import { again, asked, notKept } from './turn-edit.js';
 import './markdown-text.js';
+import './timeline.js';
 
 /** @typedef {import('../conversation.js').Conversation} Conversation */
 /** @typedef {import('../turn.js').Turn} Turn */
@@ -55,7 +54,7 @@ function renderTurn(turn, chat, view, isLast) {
         ${isEmpty(turn) ? html`<p class="hint">The answer is empty: the model ended without a text.</p>` : nothing}
         ${status === 'failed' ? failure(turn) : nothing} ${status === 'incomplete' ? ending : nothing}
       </div>
-      ${notKept(turn, chat)} ${running ? nothing : footer(turn, chat, again(turn, chat, view, isLast))}
+      ${notKept(turn, chat)} ${footer(turn, chat, running ? nothing : again(turn, chat, view, isLast))}
     </article>`;
 }
 
@@ -74,8 +73,7 @@ function itemView(item, turn, chat, isLast) {
  */
 function reasoning(item, turn) {
   const isMoving = isRunning(turn) && item === turn.items.at(-1);
-  const ms = timeOf(turn, item.id);
-  const took = isMoving || ms === undefined ? nothing : html`<span class="reasoning-time">${duration(ms)}</span>`;
+  const took = isMoving || !item.ms ? nothing : html`<span class="reasoning-time">${duration(item.ms)}</span>`;
   const mark = isMoving ? html`<span class="spinner"></span>` : icon('chevron');
   return html`
     <details class="reasoning" ?open=${isMoving}>
@@ -111,43 +109,14 @@ function failure({ error }) {
     </div>`;
 }
 
-/** @param {Turn} turn @param {Conversation} chat @param {unknown} buttons */
+/** @param {Turn} turn @param {Conversation} chat @param {unknown} buttons none while it runs */
 function footer(turn, chat, buttons) {
-  const answer = answerOf(turn);
+  const answer = isRunning(turn) ? '' : answerOf(turn);
   return html`
-    <footer class="turn-foot">
-      ${foldedTimeline(turn, chat)}
+    <footer class=${isRunning(turn) ? 'turn-foot-running' : 'turn-foot'}>
+      <turn-timeline .chat=${chat} .turn=${turn} .version=${turn.version}></turn-timeline>
       <div class="turn-actions">
         ${answer === '' ? nothing : copyButton(answer, 'Copy answer')} ${buttons}
       </div>
     </footer>`;
-}
-
-/** Time and tokens, which open into a timeline. @param {Turn} turn @param {Conversation} chat */
-function foldedTimeline(turn, chat) {
-  const facts = factsOf(turn);
-  if (facts.length === 0) return nothing;
-  const onToggle = async (/** @type {Event} */ { currentTarget }) => {
-    const { open, lastElementChild } = /** @type {HTMLDetailsElement} */ (currentTarget);
-    if (!open || !lastElementChild) return;
-    const show = () => render(timeline(turn), /** @type {HTMLElement} */ (lastElementChild));
-    show();
-    await chat.history.readFacts(); // exact times, and the tokens of each model call
-    show();
-  };
-  return html`
-    <details class="turn-facts" @toggle=${onToggle}>
-      <summary title="Timeline">${facts.map((fact) => html`<span>${fact}</span>`)} ${icon('chevron')}</summary>
-      <div class="timeline-body"></div>
-    </details>`;
-}
-
-/** Time, tokens and tool calls, as far as they are known. @param {Turn} turn */
-function factsOf({ ms, usage, items }) {
-  const tools = items.filter(({ kind }) => kind === 'tool').length;
-  const facts = [];
-  if (ms !== undefined) facts.push(duration(ms));
-  if (usage) facts.push(`${count(usage.total_tokens, 'token')} (${usage.input_tokens} in, ${usage.output_tokens} out)`);
-  if (tools > 0) facts.push(count(tools, 'tool call'));
-  return facts;
 }

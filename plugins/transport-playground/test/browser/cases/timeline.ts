@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { eventually } from '@plugboard/testing';
 import type { Browser, Locator } from 'playwright-core';
 import type { Test } from 'tap';
@@ -26,8 +25,17 @@ function barsOf(turn: Locator): Promise<readonly (readonly [number, number])[]> 
   );
 }
 
+/** What else says how long a turn and its parts took. */
+async function factsOf(turn: Locator): Promise<readonly string[]> {
+  return [
+    ...(await turn.locator('.turn-facts summary').allInnerTexts()),
+    ...(await turn.locator('.tool-state').allInnerTexts()),
+    ...(await turn.locator('.reasoning-time').allInnerTexts()),
+  ];
+}
+
 export async function timeline(t: Test, browser: Browser): Promise<void> {
-  t.test('a timeline shows model calls and parallel tools, from the live events and from the store alike', async (t) => {
+  t.test('a timeline grows while its turn runs, and is the same at the end and after a reload', async (t) => {
     const slow = Promise.withResolvers<string>();
     const quick = Promise.withResolvers<void>();
     const lookup = (topic: string) => {
@@ -37,34 +45,46 @@ export async function timeline(t: Test, browser: Browser): Promise<void> {
     };
     const app = await startPlayground(t, { lookup });
     const page = await Playground.open(t, browser, app);
-    await page.page.route('**/turns?*', (route) => route.fulfill({ json: { data: [], has_more: false } })); // first without the store
-    app.models.enqueue({ toolCalls: [lookUp('slow'), lookUp('quick')] }, { text: 'Both are found.' });
+    await page.page.route('**/turns?*', (route) => route.abort()); // what the live events say is enough
+    const model = Promise.withResolvers<void>();
+    app.models.enqueue(
+      { before: model.promise, reasoning: 'Let me look.', toolCalls: [lookUp('slow'), lookUp('quick')] },
+      { text: 'Both are found.' },
+    );
     await page.say('Look up both');
-    await quick.promise;
-    await page.cards.nth(1).waitFor();
-    await setTimeout(50); // a tool that takes its time
-    slow.resolve('All about slow');
-    for (const source of ['live', 'stored']) {
-      const turn = await page.ended(0);
-      const rows = await rowsOf(turn);
-      t.equal(rows.length, 4, source);
-      t.match(rows[0], /^Model( fast)? [\d.]+ m?s [\d.]+ m?s first token [\d.]+ m?s/, source);
-      t.match(rows.slice(1, 3).toSorted(), [/^Tool desk\/lookup/, /^Tool desk\/lookup/], source);
-      t.match(rows[3], /^Model/, source);
-      const [, first, second, last] = await barsOf(turn);
-      t.ok(first && second && last && second[0] < first[1], `${source}: the tools overlap`);
-      t.ok(last && first && last[0] >= Math.max(first[1], second?.[1] ?? 0) - 5, `${source}: the second model call follows both`);
-      if (source === 'live') {
-        await page.page.unroute('**/turns?*');
-        await page.page.reload();
-        await turn.locator('.turn-facts').waitFor();
-      }
-    }
     const turn = page.turns.first();
-    t.match((await rowsOf(turn))[0], /Model fast .*\d+ in, \d+ out$/, 'the tokens of each model call');
-    t.match(await turn.locator('.turn-facts summary').innerText(), /\d+ tokens/, 'and of the turn');
-    t.match(await turn.locator('.tool-state').first().innerText(), /\d m?s/, 'and the duration of each call');
-    t.same(page.problems, []);
+    await eventually(async () => /^Model \d+ ms [\d.]+ m?s running$/.test((await rowsOf(turn)).join()));
+    const waited = (await rowsOf(turn))[0];
+    await eventually(async () => (await rowsOf(turn))[0] !== waited);
+    model.resolve();
+    await quick.promise;
+    await eventually(async () => (await turn.locator('[data-kind=tool]:not([data-open])').count()) === 1);
+    t.match((await rowsOf(turn)).toSorted(), [
+      /^Model fast .+first token [\d.]+ m?s \d+ in, \d+ out$/,
+      /^Tool desk/,
+      /^Tool desk/,
+    ]);
+    t.equal(await turn.locator('[data-kind=tool][data-open]').count(), 1, 'the other one runs');
+    slow.resolve('All about slow');
+    await page.ended(0);
+    t.equal(await turn.locator('.timeline').isVisible(), true, 'it stays open at the end');
+    const live = { rows: await rowsOf(turn), bars: await barsOf(turn), facts: await factsOf(turn) };
+    t.match(live.rows[0], /^Model fast [\d.]+ m?s [\d.]+ m?s first token [\d.]+ m?s \d+ in, \d+ out$/);
+    t.match(live.rows.slice(1, 3).toSorted(), [/^Tool desk\/lookup/, /^Tool desk\/lookup/]);
+    t.match(live.rows[3], /^Model fast/);
+    const [, first, second, last] = live.bars;
+    t.ok(first && second && last && second[0] < first[1], 'the tools overlap');
+    t.ok(last && first && last[0] >= Math.max(first[1], second?.[1] ?? 0) - 5, 'the second model call follows both');
+    t.match(live.facts.slice(0, 3), [/tokens/, /\d m?s/, /\d m?s/]);
+    await page.page.unroute('**/turns?*');
+    await page.page.reload();
+    await turn.locator('.turn-facts').waitFor();
+    t.strictSame({ rows: await rowsOf(turn), bars: await barsOf(turn), facts: await factsOf(turn) }, live, 'after a reload');
+    t.match(await turn.locator('.reasoning').textContent(), /Let me look\./, 'with the reasoning');
+    t.same(
+      page.problems.filter((problem) => !problem.includes('net::ERR_FAILED')),
+      [],
+    );
   });
 
   t.test('a call that failed is failed in the timeline, and a person who decides is part of it', async (t) => {
