@@ -1,5 +1,8 @@
 import DOMPurify from 'dompurify';
-import { Marked } from 'marked';
+import { Lexer, Marked } from 'marked';
+
+/** @typedef {import('marked').Links} Links the definitions of links, by name */
+/** @typedef {import('marked').Token} Token */
 
 /** What text needs: no forms, media, styles or ids. */
 const TAGS =
@@ -56,20 +59,68 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
   if (!ALIGNMENT.test(node.getAttribute('align') ?? '')) node.removeAttribute('align');
 });
 
-/** The top-level blocks of a Markdown text. @param {string} text */
-export function blocksOf(text) {
-  const tokens = marked.lexer(text);
-  return tokens
-    .filter(({ type }) => type !== 'space' && type !== 'def')
-    .map((token) => ({ source: token.raw, token, links: tokens.links }));
+/** Lists and quotes in one another. What is deeper is shown as it was written. */
+const MAX_DEPTH = 16;
+
+/**
+ * Characters of a paragraph, item or cell. A longer one is shown as it was written: the time that
+ * emphasis takes grows faster than the text.
+ */
+const MAX_RUN = 5000;
+
+/** Splits a text into tokens, in a short time whatever the text is. */
+class BoundedLexer extends Lexer {
+  #depth = 0;
+
+  /**
+   * @override @template {Token[]} T @param {string} source @param {T} tokens @param {boolean}
+   * [isClipped] @returns {T}
+   */
+  blockTokens(source, tokens = /** @type {T} */ (/** @type {Token[]} */ ([])), isClipped) {
+    if (this.#depth === MAX_DEPTH) return asText(source, tokens);
+    this.#depth++;
+    super.blockTokens(source, tokens, isClipped);
+    this.#depth--;
+    return tokens;
+  }
+
+  /** @override @param {string} source @param {Token[]} tokens */
+  inlineTokens(source, tokens = []) {
+    return source.length > MAX_RUN ? asText(source, tokens) : super.inlineTokens(source, tokens);
+  }
+}
+
+/** @template {Token[]} T @param {string} text @param {T} tokens */
+function asText(text, tokens) {
+  tokens.push({ type: 'text', raw: text, text, escaped: false });
+  return tokens;
+}
+
+/**
+ * The top-level blocks of a Markdown text. @param {string} text with line feeds only @param {Links}
+ * links receives the definitions of links
+ */
+export function blocksOf(text, links) {
+  const lexer = new BoundedLexer(marked.defaults);
+  lexer.tokens.links = links;
+  lexer.blockTokens(text, lexer.tokens);
+  let start = 0;
+  const blocks = lexer.tokens.map(({ type, raw }) => {
+    const block = { type, source: raw, start };
+    start += raw.length;
+    return block;
+  });
+  return blocks.filter(({ type }) => type !== 'space' && type !== 'def');
 }
 
 /**
  * One block as sanitized nodes (S-27).
- * @param {ReturnType<typeof blocksOf>[number]} block @returns {DocumentFragment}
+ * @param {string} source @param {Links} links @returns {DocumentFragment}
  */
-export function renderBlock({ token, links }) {
-  return sanitize(marked.parser(Object.assign([token], { links })));
+export function renderBlock(source, links) {
+  const lexer = new BoundedLexer(marked.defaults);
+  lexer.tokens.links = links;
+  return sanitize(marked.parser(lexer.lex(source)));
 }
 
 /**

@@ -14,16 +14,35 @@ const MAX_COLOURED = 20_000;
 /** How long the last block of a text must stay the same before it is coloured, in milliseconds. */
 const QUIET_TIME = 150;
 
+/** The time of a frame, in milliseconds. */
+const FRAME = 16;
+
+/** How long the page may be held up by the rendering of a text, in milliseconds. */
+const SLICE = 50;
+
+/** Characters that are split into blocks at once. */
+const PORTION = 50_000;
+
+/** Blocks at the end of a text that may change when it grows. */
+const OPEN_BLOCKS = 2;
+
 /**
  * Renders a model's text as Markdown. Blocks that did not change keep their nodes: streaming stays
- * cheap, and a selection survives. The text is shown unrendered until the renderer is loaded. Each
- * time the text is rendered anew, `resize` tells it: its height may have changed.
+ * cheap, and a selection survives. A long text is rendered in several frames. The text is shown
+ * unrendered until the renderer is loaded. Each time the text is rendered anew, `resize` tells it:
+ * its height may have changed.
  */
 class MarkdownText extends HTMLElement {
   #text = '';
-  /** @type {string[]} */
+  /** The blocks that are rendered. @type {string[]} */
   #sources = [];
+  /** The start of the text whose blocks no longer change, and their number. */
+  #fixed = { text: '', count: 0 };
+  /** @type {import('../markdown.js').Links} */
+  #links = {};
   #isPending = false;
+  /** How long the last rendering took: the next one of a slow text waits as long. */
+  #pause = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #quiet;
 
@@ -54,10 +73,14 @@ class MarkdownText extends HTMLElement {
   #soon() {
     if (this.#isPending) return;
     this.#isPending = true;
-    requestAnimationFrame(() => {
+    const render = () => {
       this.#isPending = false;
+      const began = performance.now();
       this.#render();
-    });
+      this.#pause = performance.now() - began;
+    };
+    if (this.#pause < FRAME) requestAnimationFrame(render);
+    else setTimeout(() => requestAnimationFrame(render), this.#pause);
   }
 
   #showPlain() {
@@ -69,32 +92,55 @@ class MarkdownText extends HTMLElement {
 
   #render() {
     if (!renderer) return;
-    const blocks = renderer.blocksOf(this.#text);
+    const text = this.#text.replaceAll(/\r\n?/g, '\n');
+    if (!text.startsWith(this.#fixed.text)) this.#fixed = { text: '', count: 0 };
     if (this.#sources.length === 0) this.replaceChildren();
-    blocks.forEach((block, at) => {
-      if (this.#sources[at] === block.source) return;
-      this.#sources[at] = block.source;
-      const wrapper = document.createElement('div');
-      wrapper.className = 'block';
-      wrapper.append(/** @type {typeof import('../markdown.js')} */ (renderer).renderBlock(block));
-      for (const pre of wrapper.querySelectorAll('pre')) addFrame(pre);
-      for (const table of wrapper.querySelectorAll('table')) addScroller(table);
-      const old = this.children[at];
-      if (old) old.replaceWith(wrapper);
-      else this.append(wrapper);
-    });
-    this.#sources.length = blocks.length;
-    while (this.children.length > blocks.length) this.lastElementChild?.remove();
-    for (const block of [...this.children].slice(0, -1)) colour(block);
+    const { text: before, count } = this.#fixed;
+    const { blocks, isAll } = this.#nextBlocks(text.slice(before.length));
+    const limit = isAll ? blocks.length : blocks.length - OPEN_BLOCKS;
+    const began = performance.now();
+    let at = 0;
+    while (at < limit && performance.now() - began < SLICE) this.#renderBlock(count + at, blocks[at++]?.source ?? '');
+    const isDone = isAll && at === limit;
+    if (isDone) {
+      this.#sources.length = count + at;
+      while (this.children.length > count + at) this.lastElementChild?.remove();
+    }
+    for (let index = count; index < count + at - (isDone ? 1 : 0); index++) colour(this.children[index]);
     clearTimeout(this.#quiet);
     this.#quiet = setTimeout(() => colour(this), QUIET_TIME); // the last block may still grow
+    const open = blocks[Math.min(at, blocks.length - OPEN_BLOCKS)];
+    if (open) this.#fixed = { text: text.slice(0, before.length + open.start), count: count + blocks.indexOf(open) };
     this.dispatchEvent(new Event('resize', { bubbles: true }));
+    if (!isDone) this.#soon();
+  }
+
+  /** The blocks of the start of a text. @param {string} rest */
+  #nextBlocks(rest) {
+    for (let size = PORTION; ; size *= 4) {
+      const blocks = renderer?.blocksOf(rest.slice(0, size), this.#links) ?? [];
+      if (size >= rest.length || blocks.length > OPEN_BLOCKS) return { blocks, isAll: size >= rest.length };
+    }
+  }
+
+  /** @param {number} at @param {string} source */
+  #renderBlock(at, source) {
+    if (!renderer || this.#sources[at] === source) return;
+    this.#sources[at] = source;
+    const wrapper = document.createElement('div');
+    wrapper.className = 'block';
+    wrapper.append(renderer.renderBlock(source, this.#links));
+    for (const pre of wrapper.querySelectorAll('pre')) addFrame(pre);
+    for (const table of wrapper.querySelectorAll('table')) addScroller(table);
+    const old = this.children[at];
+    if (old) old.replaceWith(wrapper);
+    else this.append(wrapper);
   }
 }
 
-/** Colours the code below an element, once. @param {Element} element */
+/** Colours the code below an element, once. @param {Element | undefined} element */
 function colour(element) {
-  for (const code of element.querySelectorAll('pre > code:not([data-coloured])')) {
+  for (const code of element?.querySelectorAll('pre > code:not([data-coloured])') ?? []) {
     const text = code.textContent;
     code.setAttribute('data-coloured', '');
     if (code.className !== '' && text.length <= MAX_COLOURED) void colourCode(code, text, languageOf(code));

@@ -87,4 +87,43 @@ export async function markdown(t: Test, browser: Browser): Promise<void> {
     t.same(await scrolls(), [true, true]);
     t.same(page.problems, []);
   });
+
+  t.test('a text that is hard to render holds nothing up, and is shown as far as it goes', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    for (const [what, text] of Object.entries({
+      emphasis: '*a_'.repeat(30_000),
+      quotes: `${'>'.repeat(10_000)} deep`,
+      lists: Array.from({ length: 500 }, (_, depth) => `${' '.repeat(2 * depth)}- item`).join('\n'),
+      'a long line': 'word *it* '.repeat(30_000),
+    })) {
+      app.models.enqueue({ text: `${text}\n\n*The end.*` });
+      const turn = await page.ask(what);
+      await turn.locator('em', { hasText: 'The end.' }).waitFor();
+    }
+    t.same(page.problems, []);
+  });
+
+  t.test('a long text is rendered in parts, each in its place, also after a reload', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const parts = Array.from({ length: 1500 }, (_, at) => `Part ${at} ${'of a *long* text '.repeat(10)}[here].`);
+    app.models.enqueue({
+      text: ['[here]: https://here.example\n\n', parts.slice(0, 700).join('\n\n'), `\n\n${parts.slice(700).join('\n\n')}`],
+    });
+    await page.ask('Tell me everything');
+    for (const when of ['as it arrives', 'after a reload']) {
+      const blocks = page.page.locator('markdown-text .block');
+      await blocks.nth(1499).waitFor();
+      const starts = await blocks.evaluateAll((all) => all.map((one) => one.textContent.split(' ', 2).join(' ')));
+      t.same(
+        starts,
+        parts.map((_, at) => `Part ${at}`),
+        when,
+      );
+      t.equal(await page.page.locator('markdown-text a[href="https://here.example"]').count(), 1500);
+      await page.page.reload();
+    }
+    t.same(page.problems, []);
+  });
 }
