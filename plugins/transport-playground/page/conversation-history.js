@@ -11,8 +11,7 @@ import { addFacts } from './turn-facts.js';
  * What the server and the tab have of a conversation.
  *
  * 1. `open` reads a stored session, and `loadOlder` the turns before those that it shows.
- * 2. `refresh` looks for what another tab or client has added.
- * 3. `remember` writes down what the server does not have; `open` and `restore` show it again.
+ * 2. `remember` writes down what the server does not have; `open` and `restore` show it again.
  */
 export class ConversationHistory {
   /** The oldest item shown, if the session has older ones. @type {string | undefined} */
@@ -61,7 +60,6 @@ export class ConversationHistory {
     const chat = this.#chat;
     const stored = turnsOf(items);
     const { draft = '', turns = [] } = this.#app.memory.read(session.id) ?? {};
-    for (const turn of turns) if (session.status === 'idle' && turn.responseId === '') turn.isCut &&= isRunning(turn);
     const first = hasMore ? (stored[0]?.number ?? 0) : 0;
     this.#held = turns.filter(({ after }) => after < first);
     chat.session = session;
@@ -69,26 +67,20 @@ export class ConversationHistory {
     chat.isStateless = false;
     chat.draft ||= draft;
     this.olderThan = hasMore ? items[0]?.id : undefined;
-    chat.turns = withRemembered(
-      stored,
-      turns.filter(({ after }) => after >= first),
-    );
+    const remembered = turns.filter(({ after }) => after >= first);
+    const last = stored.at(-1)?.lastNumber ?? 0;
+    // of other tabs and clients, begun or ended since the session was read
+    const later = chat.turns.filter((turn) => (turn.isOther && isRunning(turn)) || (turn.isKept && turn.number > last));
+    const earlier = stored.filter(({ number }) => later.every((turn) => turn.number !== number));
+    chat.turns = [...withRemembered(earlier, remembered), ...later];
+    // what the session lacks now will not arrive any more
+    for (const turn of turns) if (session.status === 'idle' && turn.responseId === '') turn.isCut &&= isRunning(turn);
   }
 
   /** Reads the session again, which may have the end of a turn whose connection was lost. */
   async reopen() {
     const { session, isRunning } = this.#chat;
     if (session && !isRunning) await this.#chat.try(() => this.open(session.id));
-  }
-
-  /** Shows what another tab or client has added to the session. */
-  async refresh() {
-    const chat = this.#chat;
-    const { session } = chat;
-    if (!session || chat.isRunning || this.isOpening) return;
-    const { status, turns } = await this.#sessions.get(session.id);
-    const isNew = turns > Math.max(chat.lastNumber, session.turns) || (status === 'running') !== chat.isRunningElsewhere;
-    if (isNew && !chat.isRunning && chat.session === session) await this.open(session.id);
   }
 
   /** Adds the turns before those that are shown. */
@@ -156,7 +148,7 @@ export class ConversationHistory {
   /** Writes down what the server does not have. */
   remember() {
     const { id, agent, draft, isStateless, session, turns } = this.#chat;
-    const isLost = (/** @type {Turn} */ turn) => !session || isStateless || !turn.isKept || isRunning(turn);
+    const isLost = (/** @type {Turn} */ turn) => !turn.isOther && (!session || isStateless || !turn.isKept || isRunning(turn));
     this.#app.memory.write(id, { agent, draft, isStateless, turns: [...this.#held, ...turns.filter(isLost)] });
   }
 

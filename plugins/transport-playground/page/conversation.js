@@ -19,6 +19,7 @@ import { TurnWatch } from './turn-watch.js';
  * @property {(text: string) => void} announce tells screen readers
  * @property {(chat: Conversation) => void} onBegin its first message is about to be sent
  * @property {(chat: Conversation) => void} onEnd a turn has ended
+ * @property {() => void} onOther a turn of another tab or client has begun or ended
  * @property {() => void} onConnection a connection was lost, or is there again
  * @property {() => void} onChange
  */
@@ -78,9 +79,14 @@ export class Conversation {
     return this.turns.some(isRunning);
   }
 
-  /** Whether another tab or client runs a turn of the session. */
-  get isRunningElsewhere() {
-    return !this.isRunning && this.session?.status === 'running';
+  /** Whether this tab runs or follows a turn, which goes on when the conversation is left. */
+  get isBusy() {
+    return this.#watch.isBusy;
+  }
+
+  /** Whether it is known at all times what runs in the session. */
+  get isWatched() {
+    return this.#watch.others.isWatching;
   }
 
   /** The key of the session; empty for stateless requests. */
@@ -119,6 +125,7 @@ export class Conversation {
     this.begun = this.isStateless ? Promise.resolve() : this.#makeSession(input);
     await this.begun;
     this.#app.onBegin(this);
+    this.#watch.others.start();
     await this.#watch.run(turn);
   }
 
@@ -166,14 +173,18 @@ export class Conversation {
     await this.#watch.run(turn);
   }
 
-  /** Follows the turn that ran when the page was left, or when the connection was lost. */
+  /**
+   * Follows the turn that ran when the page was left, or when the connection was lost, and watches
+   * those of other tabs and clients.
+   */
   follow() {
+    this.#watch.others.start();
     return this.#watch.follow();
   }
 
   /** Ends the turn that runs. */
   stop() {
-    const turn = this.turns.find(isRunning);
+    const turn = this.turns.find((one) => isRunning(one) && !one.isOther) ?? this.turns.find(isRunning);
     if (!turn) return;
     this.#watch.stop(turn);
     this.history.remember();

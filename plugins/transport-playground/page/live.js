@@ -17,6 +17,18 @@ import { endsTurn } from './turn.js';
  */
 
 /**
+ * @typedef {object} SessionWatch a session whose turns are watched
+ * @property {string} id
+ * @property {(watched: { responses: readonly string[], turns: number }) => void} onWatched receives
+ *   the ids of the responses that run when the watch begins, or begins again, and the number of
+ *   stored turns
+ * @property {(event: ProtocolEvent) => void} onEvent receives the events of all responses but the
+ *   one that is run or followed; `stream_id` is the id of the response
+ * @property {(error: { message: string, code?: string | null }) => void} onEnd called if it cannot
+ *   be watched any more
+ */
+
+/**
  * Delays before each reconnect, in milliseconds. The server keeps the turn of a lost connection for
  * 30 s.
  */
@@ -25,21 +37,27 @@ const RETRIES = [300, 1000, 2000, 4000, 8000, 12_000];
 /** The code of a turn whose connection was lost. */
 export const LOST = 'connection_lost';
 
-/** Time between pings while a turn runs, in milliseconds. */
+/** Time between pings, in milliseconds. */
 const PING_INTERVAL = 15_000;
+
+/** Time after which a watch begins again that the server has ended, in milliseconds. */
+const WATCH_AGAIN = 1000;
 
 /** Close codes after which a reconnect cannot help: the message or the caller was refused. */
 const FINAL = [1003, 1008, 1009, 4401, 4403];
 
 /**
- * Runs turns over the live WebSocket, one at a time. If the connection breaks, it reconnects and
- * resumes the turn.
+ * Runs turns over the live WebSocket, one at a time, and watches the other turns of a session. If
+ * the connection breaks, it reconnects, resumes the turn and watches again.
  */
 export class Live {
   /** @type {WebSocket | undefined} */
   #socket;
   /** @type {Run | undefined} */
   #run;
+  /** @type {SessionWatch | undefined} */
+  #watch;
+  #isConnecting = false;
   #attempts = 0;
   #heardAt = 0;
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -85,6 +103,23 @@ export class Live {
     return this.#start({ create: undefined, responseId, onEvent });
   }
 
+  /** Watches the turns of a session, until `close`. @param {SessionWatch} watch */
+  watch(watch) {
+    this.#watch = watch;
+    if (this.#isOpen) this.#sendWatch();
+    else void this.#connect();
+  }
+
+  /** Opens the connection again at once, if it was lost. */
+  reconnect() {
+    if (this.#run || this.#watch) void this.#connect();
+  }
+
+  /** Ends a watched response. @param {string} responseId */
+  cancelOther(responseId) {
+    this.#sendCancel({ responseId });
+  }
+
   /** Stops the running turn. Its last event follows. */
   cancel() {
     const run = this.#run;
@@ -94,12 +129,25 @@ export class Live {
     else if (!run.sent) this.#fail('Stopped.', 'cancelled');
   }
 
-  /** Closes the connection. The next turn opens a new one; one that runs goes on over a new one. */
+  /**
+   * Closes the connection and ends the watch. The next turn opens a new one; one that runs goes on
+   * over a new one.
+   */
   close() {
+    this.#watch = undefined;
+    this.#renew();
+  }
+
+  #renew() {
     const socket = this.#socket;
     this.#socket = undefined;
+    clearInterval(this.#pings);
     socket?.close(1000);
-    if (this.#run && socket) void this.#connect();
+    if (socket && (this.#run || this.#watch)) void this.#connect();
+  }
+
+  get #isOpen() {
+    return this.#socket?.readyState === WebSocket.OPEN;
   }
 
   /** @param {Pick<Run, 'create' | 'responseId' | 'onEvent'>} fields @returns {Promise<void>} */
@@ -108,68 +156,89 @@ export class Live {
     this.#run = { ...fields, sequence: 0, sent: false, cancelled: false, resolve: () => resolve(undefined), reject };
     this.#attempts = 0;
     this.idle = promise.catch(() => undefined);
-    this.#pings = setInterval(() => this.#ping(), PING_INTERVAL);
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#sendRun();
-    else if (!this.#socket) void this.#connect();
+    if (this.#isOpen) this.#sendRun();
+    else void this.#connect();
     return promise;
   }
 
   async #connect() {
+    if (this.#socket || this.#isConnecting) return;
+    this.#isConnecting = true;
     const url = new URL('v1/live?conversation=none', BASE);
     url.protocol = url.protocol.replace('http', 'ws');
     /** @type {WebSocket} */
     let socket;
     try {
       const token = await this.#credential();
-      if (!this.#run) return;
+      if (!this.#run && !this.#watch) return;
       socket = new WebSocket(url, token === '' ? ['responses'] : ['responses', `openai-insecure-api-key.${token}`]);
     } catch (error) {
-      const run = this.#run;
-      if (!run) return;
-      if (error instanceof ApiError && error.status !== 401) return this.#reconnect(run, false, 0, '');
+      if (error instanceof ApiError && error.status !== 401) return this.#reconnect(false, 0, '');
       // the browser's own message repeats the token
       const message = error instanceof ApiError ? error.message : 'This token cannot be sent over a WebSocket.';
-      return this.#fail(message, 'invalid_api_key');
+      return this.#refuseAll(message, 'invalid_api_key');
+    } finally {
+      this.#isConnecting = false;
     }
     this.#socket = socket;
     let opened = false;
     socket.onopen = () => {
       opened = true;
       this.#attempts = 0;
+      this.#heardAt = performance.now();
+      this.#pings = setInterval(() => this.#ping(), PING_INTERVAL);
       this.#onConnection(false);
       this.#sendRun();
+      this.#sendWatch();
     };
     socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
     socket.onclose = ({ code, reason }) => {
       if (this.#socket !== socket) return;
       this.#socket = undefined;
+      clearInterval(this.#pings);
       this.#note('in', 'close', code, { code, reason });
       this.#onConnection(true);
-      if (this.#run) void this.#reconnect(this.#run, opened, code, reason);
+      void this.#reconnect(opened, code, reason);
     };
   }
 
   /**
-   * @param {Run} run @param {boolean} opened whether the lost connection had been open
+   * Opens the connection again, for a turn as long as the server may keep it, for a watch until it
+   * ends.
+   * @param {boolean} opened whether the lost connection had been open
    * @param {number} code @param {string} reason
    */
-  async #reconnect(run, opened, code, reason) {
-    if (code === 4401) return this.#fail('The token is no longer valid.', 'invalid_api_key');
-    if (FINAL.includes(code)) return this.#fail(`The server closed the connection: ${reason || code}.`, LOST);
-    const isKnown = run.responseId !== '';
-    if (run.sent && !isKnown) return this.#fail('The connection was lost before the server accepted the message.', LOST);
+  async #reconnect(opened, code, reason) {
+    if (code === 4401) return this.#refuseAll('The token is no longer valid.', 'invalid_api_key');
+    if (FINAL.includes(code)) return this.#refuseAll(`The server closed the connection: ${reason || code}.`, LOST);
+    const run = this.#run;
     const wait = RETRIES[this.#attempts++];
-    if (wait === undefined || !(opened || isKnown))
-      return this.#fail(isKnown ? 'The connection was lost.' : 'The live connection cannot be opened.', LOST);
-    await new Promise((resolve) => setTimeout(resolve, wait));
-    if (this.#run === run) await this.#connect();
+    if (run) {
+      const isKnown = run.responseId !== '';
+      if (run.sent && !isKnown) this.#fail('The connection was lost before the server accepted the message.', LOST);
+      else if (wait === undefined || !(opened || isKnown))
+        this.#fail(isKnown ? 'The connection was lost.' : 'The live connection cannot be opened.', LOST);
+    }
+    await new Promise((resolve) => setTimeout(resolve, wait ?? RETRIES.at(-1)));
+    if (this.#run || this.#watch) await this.#connect();
+  }
+
+  /** @param {string} message @param {string} code */
+  #refuseAll(message, code) {
+    const watch = this.#watch;
+    this.#watch = undefined;
+    this.#fail(message, code);
+    watch?.onEnd({ message, code });
+  }
+
+  #sendWatch() {
+    if (this.#watch) this.#send({ type: 'svc:conversation.watch', conversation: this.#watch.id });
   }
 
   /** Sends the message that starts the turn, or requests the events that were missed. */
   #sendRun() {
     const run = this.#run;
     if (!run) return;
-    this.#heardAt = performance.now();
     if (run.responseId === '') {
       run.sent = true;
       this.#send({ type: 'response.create', ...run.create });
@@ -183,8 +252,11 @@ export class Live {
   #receive(event) {
     this.#heardAt = performance.now();
     if (event.type === 'svc:pong') return;
-    this.#note('in', event.type, event.sequence_number ?? '', event, this.#run);
     const run = this.#run;
+    const { conversation, stream_id: other } = event;
+    const isWatch = other !== undefined || event.type === 'svc:conversation.watched' || (event.type === 'error' && conversation);
+    this.#note('in', event.type, event.sequence_number ?? '', event, isWatch ? other && { responseId: other } : run);
+    if (isWatch) return this.#receiveOther(event);
     if (!run) return;
     if (event.type === 'error') return this.#refuse(run, event.error);
     run.sequence = event.sequence_number ?? run.sequence;
@@ -196,30 +268,45 @@ export class Live {
     if (endsTurn(event)) this.#end()?.resolve();
   }
 
+  /** Receives an event of what is watched. @param {ProtocolEvent} event */
+  #receiveOther(event) {
+    const watch = this.#watch;
+    const { type, stream_id: id, conversation } = event;
+    if (!watch || (id === undefined && conversation !== watch.id)) return;
+    if (type === 'svc:conversation.watched') watch.onWatched({ responses: event.responses, turns: event.turns });
+    else if (type !== 'error') {
+      if (id !== this.#run?.responseId) watch.onEvent(event);
+    } else if (event.status === 503) setTimeout(() => this.#sendWatch(), WATCH_AGAIN);
+    else {
+      this.#watch = undefined;
+      watch.onEnd(event.error);
+    }
+  }
+
   /** @param {Run} run @param {{ message: string, code?: string }} error */
   #refuse(run, { message, code }) {
     if (code !== 'websocket_connection_limit_reached' || run.responseId !== '') return this.#fail(message, code);
     run.sent = false; // the connection is too old for new turns: send the message over a new one
-    this.close();
+    this.#renew();
   }
 
   /** Detects a dead connection, which browsers do not report. */
   #ping() {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    if (performance.now() - this.#heardAt > 2 * PING_INTERVAL) this.#socket.close(4000);
-    else this.#socket.send('{"type":"svc:ping","id":"1"}');
+    if (!this.#isOpen) return;
+    if (performance.now() - this.#heardAt > 2 * PING_INTERVAL) this.#socket?.close(4000);
+    else this.#socket?.send('{"type":"svc:ping","id":"1"}');
   }
 
-  /** @param {Run} run */
+  /** @param {Pick<Run, 'responseId'>} run */
   #sendCancel({ responseId }) {
     this.#send({ type: 'response.cancel', response_id: responseId });
   }
 
   /** @param {{ type: string, [field: string]: unknown }} message */
   #send(message) {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    if (!this.#isOpen) return;
     this.#note('out', message.type, '', message, this.#run);
-    this.#socket.send(JSON.stringify(message));
+    this.#socket?.send(JSON.stringify(message));
   }
 
   /** @param {string} message @param {string} [code] */
@@ -230,7 +317,6 @@ export class Live {
   #end() {
     const run = this.#run;
     this.#run = undefined;
-    clearInterval(this.#pings);
     return run;
   }
 }

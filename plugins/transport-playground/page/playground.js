@@ -188,7 +188,8 @@ export class Playground extends EventTarget {
 
   /** Whether a turn of the session runs, here or anywhere. @param {Session} session */
   isRunningIn({ id, status }) {
-    return status === 'running' || this.runningWith(id) !== undefined;
+    const watched = this.chats.find((chat) => chat.id === id && chat.isWatched);
+    return watched ? watched.isRunning : status === 'running' || this.runningWith(id) !== undefined;
   }
 
   /** Whether the session, or a branch of it, is shown. @param {Session} session */
@@ -215,6 +216,7 @@ export class Playground extends EventTarget {
       },
       onBegin: (chat) => this.#onBegin(chat),
       onEnd: (chat) => this.#onEnd(chat),
+      onOther: () => void this.loadSessions(),
       onConnection: () => void this.#watch.look(),
       onChange: () => this.changed(),
     });
@@ -224,7 +226,7 @@ export class Playground extends EventTarget {
   show(chats) {
     const left = this.chats.filter((chat) => !chats.includes(chat));
     this.chats = chats;
-    for (const chat of left) if (!chat.isRunning) chat.close();
+    for (const chat of left) if (!chat.isBusy) chat.close();
     this.changed();
   }
 

@@ -48,9 +48,21 @@ export class ServerWatch {
   async #refresh() {
     const app = this.#app;
     if (!app.server.canKeepSessions) return;
-    await Promise.all(app.chats.map((chat) => chat.history.refresh().catch(() => undefined)));
     const before = JSON.stringify(app.sessions.list);
     if (!app.sessions.hasMoreThanOnePage) await app.sessions.load();
     if (before !== JSON.stringify(app.sessions.list)) app.changed();
+    if (!app.server.isLive) await this.#readTurns();
+  }
+
+  /**
+   * Without the live surface, turns that others have added to what is shown show when they have
+   * ended.
+   */
+  async #readTurns() {
+    const { chats, sessions } = this.#app;
+    for (const chat of chats) {
+      const { turns = 0 } = sessions.list.find(({ id }) => id === chat.session?.id) ?? {};
+      if (turns > chat.lastNumber) await chat.history.reopen();
+    }
   }
 }

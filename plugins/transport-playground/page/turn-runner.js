@@ -60,6 +60,24 @@ export class TurnRunner {
     return this.#live.resume(responseId, onEvent);
   }
 
+  /**
+   * Watches the other turns of a session, until `close`. @param {import('./live.js').SessionWatch}
+   * watch
+   */
+  watch(watch) {
+    this.#live.watch(watch);
+  }
+
+  /** Opens the connection again at once, if it was lost. */
+  reconnect() {
+    this.#live.reconnect();
+  }
+
+  /** Ends a watched response. @param {string} responseId */
+  cancelOther(responseId) {
+    this.#live.cancelOther(responseId);
+  }
+
   stop() {
     this.#live.cancel();
     this.#chat?.abort();

@@ -1,5 +1,7 @@
 import { ApiError } from './api.js';
+import { failTurn } from './cut-turn.js';
 import { LOST } from './live.js';
+import { OtherTurns } from './other-turns.js';
 import { trialOf } from './trial.js';
 import { applyToEarlier, denyDecided, endsTurn, endTurn, isRunning, rereadTurn, spokenTurn } from './turn.js';
 import { applyEvent } from './turn-events.js';
@@ -11,9 +13,6 @@ import { TurnRunner } from './turn-runner.js';
 /** The end of a turn that was stopped before the server received it. */
 const STOPPED = { status: 'incomplete', incomplete_details: { reason: 'cancelled' } };
 
-/** Errors after which it is not known how a turn ended. */
-const UNKNOWN_ENDS = [LOST, 'invalid_api_key', 'response_not_found', 'response_events_expired'];
-
 /**
  * Runs a turn of a conversation, or follows one that runs already, and applies its events until its
  * end.
@@ -22,6 +21,10 @@ export class TurnWatch {
   #chat;
   #app;
   #runner;
+  /** Those that other tabs and clients run. */
+  others;
+  /** Whether it runs or follows a turn. */
+  isBusy = false;
 
   /**
    * @param {import('./conversation.js').Conversation} chat
@@ -31,6 +34,7 @@ export class TurnWatch {
     this.#chat = chat;
     this.#app = app;
     this.#runner = new TurnRunner(app.api, app.server, app.log.note, (isLost) => this.#onConnection(isLost));
+    this.others = new OtherTurns(chat, app, this.#runner);
   }
 
   /** @param {boolean} isLost */
@@ -54,8 +58,8 @@ export class TurnWatch {
 
   /** Follows the turn that ran when the page was left, or when the connection was lost. */
   async follow() {
-    const turn = this.#chat.turns.find((one) => isRunning(one) || (one.isCut && one.responseId !== ''));
-    if (!turn) return;
+    const turn = this.#chat.turns.find((one) => (isRunning(one) && !one.isOther) || (one.isCut && one.responseId !== ''));
+    if (!turn || this.isBusy) return;
     if (!isRunning(turn)) rereadTurn(turn);
     await this.#watch(turn, async (onEvent) => {
       if (turn.responseId === '') throw new ApiError(0, 'The page was left before the server accepted the message.', LOST);
@@ -66,12 +70,14 @@ export class TurnWatch {
 
   /** @param {Turn} turn that runs */
   stop(turn) {
+    if (this.others.cancel(turn)) return;
     this.#runner.stop();
     if (turn.status === 'sending') endTurn(turn, STOPPED);
   }
 
   /** Closes the live connection: the next turn opens one with the token of that time. */
   close() {
+    this.others.stop();
     this.#runner.close();
   }
 
@@ -79,6 +85,7 @@ export class TurnWatch {
   async #watch(turn, run) {
     const chat = this.#chat;
     const { history } = chat;
+    this.isBusy = true;
     try {
       await run((event) => this.#take(turn, event));
     } catch (error) {
@@ -88,8 +95,8 @@ export class TurnWatch {
       if (name === 'AbortError') endTurn(turn, STOPPED);
       else if (isRunning(turn)) failTurn(turn, code, message);
     }
+    this.isBusy = false;
     chat.isReconnecting = false;
-    if (chat.session) chat.session.status = 'idle';
     history.remember();
     this.#app.onChange();
     this.#app.onEnd(chat);
@@ -121,16 +128,4 @@ export class TurnWatch {
     if (agent === undefined || agent === chat.agentOfTurns) return;
     chat.notice = `There is no agent ${chat.agentOfTurns} any more: ${agent}, the default agent, answers.`;
   }
-}
-
-/**
- * Ends a turn whose last event did not arrive.
- * @param {Turn} turn @param {string | null} code @param {string} message
- */
-function failTurn(turn, code, message) {
-  const isGone = code === 'response_not_found' || code === 'response_events_expired';
-  if (isGone) turn.responseId = '';
-  const text = 'The turn was cut off: the connection was lost, and the server no longer has its events.';
-  endTurn(turn, { status: 'failed', error: isGone ? { code: LOST, message: text } : { code, message } });
-  turn.isCut = UNKNOWN_ENDS.includes(code ?? '');
 }

@@ -50,6 +50,7 @@
  * @property {number} after the number of the last stored turn before it
  * @property {boolean} isKept whether the session has it: it ended well, or at a limit
  * @property {boolean} isCut whether its end is unknown, because the connection was lost
+ * @property {boolean} isOther whether another tab or client runs it
  * @property {number} version grows with each change
  *
  * @typedef {object} Decision a person's decision, as an item of the protocol
@@ -89,6 +90,7 @@ export function newTurn(input, fields) {
     after: 0,
     isKept: false,
     isCut: false,
+    isOther: false,
     version: 0,
     ...fields,
   };

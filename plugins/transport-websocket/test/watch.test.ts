@@ -189,7 +189,7 @@ t.test('R-020 C-254 a watcher neither keeps a turn running nor slows it, and is 
     error: { code: 'overloaded', message: /more than 65536 bytes behind \(`maxBuffered`\)/ },
   });
   live.send({ type: 'svc:conversation.watch', conversation: id });
-  t.match(await live.next(), { type: 'svc:conversation.watched', responses: [] });
+  t.match(await live.next(), { type: 'svc:conversation.watched', responses: [], turns: 1 });
 });
 
 /** A provider whose one token has the rights that the test says. */
@@ -221,7 +221,11 @@ t.test('S-09 S-12 C-255 only those who may read a session watch it, and only as 
   const id = await sessionOf(app, 'c', 'mine');
   for (const token of ['other', 'narrow']) {
     const live = await watching(t, app, id, { token });
-    t.match(await live.next(), { type: 'error', status: 404, error: { code: 'conversation_not_found' } }, token);
+    t.match(
+      await live.next(),
+      { type: 'error', status: 404, conversation: id, error: { code: 'conversation_not_found' } },
+      token,
+    );
     live.send({ type: 'svc:conversation.watch', conversation: 'conv_none' });
     const [refused, unknown] = [live.events[0], await live.next()];
     t.same(refused?.error, unknown.error, 'an unknown session looks the same');

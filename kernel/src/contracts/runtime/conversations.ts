@@ -43,7 +43,7 @@ export interface Conversations {
    * and may be empty; its last one has the terminal event. Watching neither slows a turn nor keeps
    * it running. `events.return()` ends it.
    * @param maxBehind approximate bytes. The events of a watcher that is further behind end.
-   * @returns the turns that wait or run now, and the events of all.
+   * @returns the turns that wait or run now, the number of those that are stored, and the events.
    */
   watch(
     id: string,
@@ -51,6 +51,7 @@ export interface Conversations {
     maxBehind: number,
   ): Promise<{
     readonly turns: readonly WatchedTurn[];
+    readonly stored: number;
     readonly events: AsyncIterable<{ readonly turn: WatchedTurn; readonly batch: readonly AgentEvent[] }> & {
       return(): unknown;
     };

@@ -34,7 +34,6 @@ import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 import { SessionSupervisor } from './session-supervisor.js';
-import type { SessionWatch } from './session-watch.js';
 
 /** Sessions that are read from the store at once, to find those that match. */
 const READ_AT_ONCE = 200;
@@ -139,9 +138,16 @@ export class SessionOperations implements Conversations {
     return this.#withTools(id, await this.#storeCall(() => this.#store.turns(id, page), 'turns', id));
   }
 
-  async watch(conversation: string, principal: Principal, maxBehind: number): Promise<SessionWatch> {
+  async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {
     const { info } = await this.#requireOrBegun(conversation, principal);
-    return this.#sessions.watch(info.id, maxBehind);
+    const { turns, events } = this.#sessions.watch(info.id, maxBehind);
+    try {
+      // Read after the watch has begun: no turn is in neither.
+      return { turns, events, stored: (await this.#find(conversation, principal))?.turns ?? 0 };
+    } catch (error) {
+      events.return();
+      throw error;
+    }
   }
 
   async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {

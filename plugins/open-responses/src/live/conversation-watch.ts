@@ -30,6 +30,8 @@ export class ConversationWatch {
   readonly conversation: string;
   /** The ids of the responses that ran or waited when the watch began. */
   readonly responses: readonly string[];
+  /** The number of stored turns at that time. */
+  readonly turns: number;
   readonly #watch: Awaited<ReturnType<Conversations['watch']>>;
   readonly #options: ConversationWatchOptions;
   /** Those that are shown. */
@@ -40,6 +42,7 @@ export class ConversationWatch {
   constructor(conversation: string, watch: Awaited<ReturnType<Conversations['watch']>>, options: ConversationWatchOptions) {
     this.conversation = conversation;
     this.responses = watch.turns.map(watchedId);
+    this.turns = watch.stored;
     this.#watch = watch;
     this.#options = options;
   }

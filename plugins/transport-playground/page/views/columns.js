@@ -9,8 +9,6 @@ import { turnView } from './turn.js';
 /** @typedef {import('../server.js').Model} Model */
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
-const RUNS_ELSEWHERE = 'Another tab or client runs a turn of this session. It shows here when it has ended.';
-
 /** The conversations that are shown: one, or two side by side. @param {View} view */
 export function columns(view) {
   const { chats } = view.app;
@@ -47,7 +45,6 @@ function turns(chat, view, label) {
         (turn) => turn,
         (turn) => turnView(turn, chat, view),
       )}
-      ${chat.isRunningElsewhere ? html`<p class="not-kept" role="status">${RUNS_ELSEWHERE}</p>` : nothing}
     </div>`;
 }
 

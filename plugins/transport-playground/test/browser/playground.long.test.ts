@@ -16,6 +16,7 @@ import { screenshot } from './cases/screenshot.js';
 import { sessions } from './cases/sessions.js';
 import { timeline } from './cases/timeline.js';
 import { turns } from './cases/turns.js';
+import { watching } from './cases/watching.js';
 import { launch, skip } from './support/browser.js';
 
 t.setTimeout(600_000);
@@ -29,6 +30,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     turns,
     branches,
     connection,
+    watching,
     approvals,
     sessions,
     findingSessions,

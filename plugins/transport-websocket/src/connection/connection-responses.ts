@@ -66,7 +66,7 @@ export class ConnectionResponses {
     this.#watch = new ConnectionWatch({
       ...options,
       isRead: (id) => this.#running.has(id) || [...this.#sent].some((response) => response.id === id),
-      refuse: (error, problem) => this.#refuse(error, undefined, problem),
+      refuse: (error, conversation) => this.#refuse(error, undefined, 'a conversation could not be watched', conversation),
       onIdle: () => this.#onIdle(),
     });
   }
@@ -228,11 +228,11 @@ export class ConnectionResponses {
   }
 
   /** Answers a message with an `error` event. @param problem for the log, if it is a defect. */
-  #refuse(error: unknown, streamId: string | undefined, problem: string): void {
+  #refuse(error: unknown, streamId: string | undefined, problem: string, conversation?: string): void {
     const { outbox, log, connectionId, onRevoked } = this.#options;
     const refusal = error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
     if (!(refusal instanceof HttpError)) log.error({ err: refusal, connection_id: connectionId }, problem);
-    outbox.reply(errorEvent(refusal, streamId));
+    outbox.reply(errorEvent(refusal, streamId, conversation));
     if (refusal instanceof HttpError && refusal.status === 401) onRevoked();
   }
 

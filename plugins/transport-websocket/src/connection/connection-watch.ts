@@ -11,8 +11,8 @@ interface ConnectionWatchOptions {
   readonly maxBehind: number;
   /** Whether a response is created or resumed on this connection. */
   isRead(id: string): boolean;
-  /** Answers with an `error` event. @param problem for the log, if it is a defect. */
-  refuse(error: unknown, problem: string): void;
+  /** Says with an `error` event why a conversation is not watched, or no longer. */
+  refuse(error: unknown, conversation: string): void;
   /** Called when the last response that is shown has ended. */
   onIdle(): void;
 }
@@ -82,7 +82,8 @@ export class ConnectionWatch {
       const watch = await service.watch(conversation, principal, { maxBehind, setting: 'maxBuffered', account, isRead });
       this.#watch = watch;
       if (this.#wanted !== wanted) return watch.close();
-      outbox.reply(JSON.stringify({ type: 'svc:conversation.watched', conversation, responses: watch.responses }));
+      const { responses, turns } = watch;
+      outbox.reply(JSON.stringify({ type: 'svc:conversation.watched', conversation, responses, turns }));
       for await (const { events, running } of watch.events()) {
         const full = outbox.write(events);
         if (full) await full;
@@ -90,7 +91,7 @@ export class ConnectionWatch {
       }
     } catch (error) {
       if (this.#wanted === wanted) this.#wanted = undefined;
-      refuse(error, 'a conversation could not be watched');
+      refuse(error, conversation);
     } finally {
       this.#watch?.close();
       this.#watch = undefined;

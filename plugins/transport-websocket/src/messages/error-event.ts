@@ -16,8 +16,9 @@ const CODES: Readonly<Record<number, string>> = { 400: 'model_not_found', 403: '
  * same request over HTTP.
  *
  * @param streamId the `stream_id` of the request, if it is known.
+ * @param conversation the one that cannot be watched.
  */
-export function errorEvent(error: unknown, streamId?: string): string {
+export function errorEvent(error: unknown, streamId?: string, conversation?: string): string {
   const refusal = error instanceof HttpError ? error : internal();
   const { status, headers } = refusal;
   const fields = (refusal.body as { readonly error?: ErrorFields } | undefined)?.error ?? {};
@@ -35,6 +36,7 @@ export function errorEvent(error: unknown, streamId?: string): string {
       ...(Number.isFinite(wait) && { retry_after_ms: wait }),
     },
     ...(streamId !== undefined && { stream_id: streamId }),
+    ...(conversation !== undefined && { conversation }),
   });
 }
 

@@ -142,28 +142,6 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('two tabs show one session', async (t) => {
-    const app = await startPlayground(t);
-    const one = await Playground.open(t, browser, app);
-    await one.ask('First');
-    const other = await Playground.openTab(one.context, app.url, new URL(one.page.url()).hash);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await one.page.bringToFront();
-    await one.say('Second');
-    await one.page.getByText('Slowly').waitFor();
-    await other.page.bringToFront();
-    await other.page.getByText('Another tab or client runs a turn of this session').waitFor();
-    gate.resolve();
-    await other.page.getByText('Slowly but surely.', { exact: true }).waitFor();
-    t.equal(await other.turns.count(), 2);
-    t.equal(await other.page.getByText('Another tab or client').count(), 0);
-    await other.ask('Third');
-    await one.page.bringToFront();
-    await eventually(async () => (await one.turns.count()) === 3);
-    t.same([...one.problems, ...other.problems], []);
-  });
-
   t.test('a clock that jumps changes no duration', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
