@@ -23,6 +23,7 @@ import { isPublic } from './images/public-addresses.js';
 import { loadModel } from './provider/load-provider.js';
 import { probe } from './provider/probe.js';
 import { kindOf, type ProviderKind, withBreakpoints } from './provider/provider-kind.js';
+import { untilAborted } from './provider/until-aborted.js';
 import { modelFingerprint } from './request/answer-data.js';
 import { callOptions, FEATURES, supportsParam } from './request/call-options.js';
 import type { MediaSource } from './request/media.js';
@@ -33,6 +34,8 @@ interface Dependencies {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Logger;
+  /** The entry, for messages: `models.fast`. */
+  readonly entry: string;
   /** The folder of the configuration. */
   readonly folder: string;
 }
@@ -72,7 +75,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
     const secrets = [apiKey, ...Object.values(credentials), ...Object.values(headers), baseUrl, host].filter(
       (text) => text !== '',
     );
-    this.#failures = new Failures({ secrets, idleTimeout, model });
+    this.#failures = new Failures({ secrets, idleTimeout, model, entry: dependencies.entry });
     this.#fetch = watchedFetch(dependencies.clock, parseDuration(idleTimeout), this.#failures);
     this.#fingerprint = modelFingerprint(provider, model, baseUrl, apiKey, credentials, settings);
   }
@@ -174,17 +177,5 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
   #running(): Loaded {
     if (this.#loaded) return this.#loaded;
     throw new ModelError('the connection has not started.', { retryable: false });
-  }
-}
-
-/** Waits for a promise, or for the signal: packages may wait for credentials without it. */
-async function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -11,8 +11,8 @@ export default definePlugin({
   credentials: { patterns: KEY_PATTERNS },
   check: (config, { resolvePath }) => problemsOf(config, resolvePath),
   register(ctx) {
-    const { config, clock, ids, log } = ctx;
-    const connector = new AiSdkConnector(config, { clock, ids, log, folder: ctx.resolvePath('.') });
+    const { config, clock, entry, ids, log } = ctx;
+    const connector = new AiSdkConnector(config, { clock, entry, ids, log, folder: ctx.resolvePath('.') });
     ctx.contribute(ModelConnectors, connector);
     return connector;
   },

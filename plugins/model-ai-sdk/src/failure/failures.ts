@@ -13,8 +13,21 @@ const MASKED_KEY = /(?<![\w-])[\w-]*\*{3,}[\w*-]*/;
 const CONTEXT_LENGTH =
   /context_length_exceeded|maximum context length|context (window|length)|prompt is too long|input is too long|too many (input )?tokens|(prompt|input) (token count|length|tokens?).{0,40}exceed|exceeds? the (model's )?max(imum)?( number of)? (input )?tokens/i;
 const CREDENTIALS = /\bapi[ _-]?key\b|security token|signature we calculated/i;
+const UNKNOWN_MODEL =
+  /\b(invalid|unknown|unsupported) model\b|model identifier is invalid|\bmodel\b.{0,80}\b(does not exist|not found)/i;
+/** How the package of Anthropic reports two messages in one stream (AI-15). */
+const ANOTHER_MESSAGE = /^Received message_start for message .* is still open/;
+/** How the package of Bedrock reports a stream that ends in the middle of a frame. */
+const BROKEN_FRAME = /^Incomplete Amazon Bedrock event-stream frame/;
 /** Statuses that describe the request and not the connection. */
 const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+interface FailuresOptions {
+  readonly secrets: readonly string[];
+  readonly idleTimeout: string;
+  readonly model: string;
+  readonly entry: string;
+}
 
 /**
  * Makes every error of a connection. Messages are shown to callers: they contain no address and no
@@ -24,20 +37,26 @@ export class Failures {
   readonly #redact: (text: string) => string;
   readonly #idleTimeout: string;
   readonly #model: string;
+  readonly #entry: string;
 
-  constructor({ secrets, idleTimeout, model }: { secrets: readonly string[]; idleTimeout: string; model: string }) {
+  /** @param entry the entry of the file that the messages name: `models.fast`. */
+  constructor({ secrets, idleTimeout, model, entry }: FailuresOptions) {
     this.#redact = createRedactor({ values: secrets, patterns: [...KEY_PATTERNS, MASKED_KEY] });
     this.#idleTimeout = idleTimeout;
     this.#model = model;
+    this.#entry = entry;
   }
 
   /** No byte arrived for `idleTimeout` (R-033). */
   idle(): ModelError {
-    return new ModelError(`the provider sent nothing for ${this.#idleTimeout} (idleTimeout).`, { retryable: false });
+    return new ModelError(`the provider sent nothing for ${this.#idleTimeout} (idleTimeout of ${this.#entry}).`, {
+      retryable: false,
+    });
   }
 
   redirect(status: number): ModelError {
-    return new ModelError(`the provider answered ${status}, a redirect: set baseUrl to its target.`, { retryable: false });
+    const message = `the provider answered ${status}, a redirect: set baseUrl of ${this.#entry} to its target.`;
+    return new ModelError(message, { retryable: false });
   }
 
   /** @param limit bytes. */
@@ -48,7 +67,7 @@ export class Failures {
   /** The stream ended without `finish`, or its end was not regular (AI-3, AI-4). */
   unfinished(reason: string, raw: string | undefined): ModelError {
     const shown = raw === undefined ? '' : ` (${this.#clean(raw)})`;
-    if (reason === 'interrupted')
+    if (reason === 'interrupted' || (reason === 'other' && raw === undefined))
       return new ModelError(`the answer was cut off: the provider ended it without a finish reason${shown}.`, {
         retryable: true,
       });
@@ -57,10 +76,24 @@ export class Failures {
 
   /** Another message follows in the same stream (AI-15). */
   spliced(): ModelError {
-    return new ModelError(
-      'the answer is more than one message: check what stands between the provider and this server, such as a proxy (baseUrl).',
-      { retryable: true },
-    );
+    return new ModelError(`the answer is more than one message; check ${this.#between}.`, { retryable: true });
+  }
+
+  /**
+   * The body is no stream of events, although the status is 200: an error in JSON, or a web page.
+   *
+   * @param text its beginning.
+   */
+  notAStream(text: string): ModelError {
+    const isPage = text.trimStart().startsWith('<');
+    const shown = isPage ? '' : this.#clean(errorIn(text) ?? text);
+    const what = isPage ? 'a web page instead of a stream' : `JSON instead of a stream (${shown})`;
+    const retryable = TRANSIENT_TEXT.test(shown);
+    return new ModelError(`the provider answered 200 with ${what}; check ${this.#between}.`, { retryable });
+  }
+
+  get #between(): string {
+    return `baseUrl of ${this.#entry}, and what stands between the provider and this server, such as a proxy`;
   }
 
   /** The finish reason is `tool-calls`, but there is no call. */
@@ -84,8 +117,11 @@ export class Failures {
         `the provider package cannot send the request: ${this.#clean(messageOf(error))}`,
         error,
       );
+    const sentence = messageOf(error);
+    if (ANOTHER_MESSAGE.test(sentence)) return this.spliced();
+    if (BROKEN_FRAME.test(sentence)) return this.brokenOff(error);
     const status = statusOf(error);
-    const text = this.#clean(messageOf(error));
+    const text = this.#clean(sentence);
     // Packages report an answer that breaks off as a failure with status 200.
     if (status !== undefined && status < 300) return this.brokenOff(error);
     if (status === undefined) return this.#withoutStatus(error, text);
@@ -96,17 +132,17 @@ export class Failures {
         error,
       );
     if (status === 401 || ((status === 400 || status === 403) && CREDENTIALS.test(text)))
-      return new ModelError(`the provider did not accept the credentials (${status}); check apiKey and credentials.`, {
-        retryable: false,
-        cause: new Error(text),
-      });
-    if (status === 404)
       return new ModelError(
-        `the provider answered 404; check that it has the model "${this.#model}" and that baseUrl is correct: ${text}`,
+        `the provider did not accept the credentials (${status}); check apiKey and credentials of ${this.#entry}.`,
         {
           retryable: false,
-          cause: error,
+          cause: new Error(text),
         },
+      );
+    if (status === 404 || (status === 400 && UNKNOWN_MODEL.test(text)))
+      return new ModelError(
+        `the provider answered ${status}; check that it has the model "${this.#model}", and baseUrl of ${this.#entry}: ${text}`,
+        { retryable: false, cause: error },
       );
     const retryAfter = retryAfterOf(error, now);
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter)} s`;
@@ -123,14 +159,21 @@ export class Failures {
   /** The request reached no server, or the answer cannot be read. */
   #withoutStatus(error: unknown, text: string): ModelError {
     const code = codeOf(error);
+    if (code === 'ENOENT' || code === 'EACCES')
+      return new ModelError(`the provider package cannot read a file (${code}); check those that ${this.#entry} names.`, {
+        retryable: false,
+        cause: error,
+      });
     if (isAiSdkError(error, 'APICallError') || code !== undefined) {
-      const hint = code === 'ECONNREFUSED' || code === 'ENOTFOUND' ? '; check baseUrl and that it is running' : '';
+      const hint =
+        code === 'ECONNREFUSED' || code === 'ENOTFOUND' ? `; check baseUrl of ${this.#entry} and that it is running` : '';
       return new ModelError(`the provider could not be reached${code === undefined ? '' : ` (${code})`}${hint}.`, {
         retryable: true,
         cause: error,
       });
     }
-    const retryable = isObject(error) && error.isRetryable === true;
+    const { isRetryable, value } = fieldsOf(error);
+    const retryable = isRetryable === true || TRANSIENT_TYPE.test(String(fieldsOf(value).type));
     const what = text === '' ? 'the provider reported an error.' : `the provider reported an error: ${text}`;
     return new ModelError(what, { retryable: retryable || TRANSIENT_TEXT.test(text), cause: error });
   }
@@ -152,8 +195,10 @@ export class Failures {
   }
 }
 
-const TRANSIENT_TEXT =
-  /overloaded|try (again|later)|temporarily|rate limit|too many requests|at capacity|timed? ?out|unavailable/i;
+const TRANSIENT_TEXT = /overloaded|try (again|later)|temporarily|rate limit|too many requests|capacity|timed? ?out|unavailable/i;
+
+/** The `type` of an error that Mistral sends inside a stream. */
+const TRANSIENT_TYPE = /server_error|rate_limit|capacity|unavailable|overloaded/;
 
 /** 424: the model of Bedrock failed in the middle of its answer. */
 function isTransient(status: number): boolean {
@@ -165,12 +210,34 @@ function statusOf(error: unknown): number | undefined {
   return typeof statusCode === 'number' ? statusCode : undefined;
 }
 
-/** The provider's sentence: in an error of the package, or in the object of an error event. */
+/**
+ * The provider's sentence: in an error of the package, in the object of an error event, or in an
+ * event that the package cannot read, such as an error of Mistral.
+ */
 function messageOf(error: unknown): string {
-  const { message, error: inner } = fieldsOf(error);
+  const { message, error: inner, value } = fieldsOf(error);
+  if (isAiSdkError(error, 'TypeValidationError')) {
+    const sentence = sentenceOf(value);
+    if (sentence !== undefined) return sentence;
+  }
   if (typeof message === 'string') return message;
   if (isObject(inner) && typeof inner.message === 'string') return inner.message;
   return typeof error === 'string' ? error : '';
+}
+
+/** The provider's sentence in an error that it sent as JSON. */
+function errorIn(text: string): string | undefined {
+  try {
+    return sentenceOf(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+function sentenceOf(value: unknown): string | undefined {
+  const { message, error, detail } = fieldsOf(Array.isArray(value) ? value[0] : value);
+  const found = [fieldsOf(error).message, error, message, detail].find((part) => typeof part === 'string' && part !== '');
+  return typeof found === 'string' ? found : undefined;
 }
 
 /** The system's code of a failed request, such as ECONNREFUSED. */

@@ -3,11 +3,17 @@ import { type Clock, ModelError } from '@plugboard/kernel';
 /** Bytes of one answer. */
 const MAX_ANSWER = 64 * 2 ** 20;
 
+/** Bytes of an answer that is not a stream. */
+const MAX_ERROR = 65_536;
+/** How JSON and HTML begin, and no event. */
+const NO_EVENT = /^\s*[{[<]/;
+
 interface FetchErrors {
   idle(): ModelError;
   redirect(status: number): ModelError;
   brokenOff(cause: unknown): ModelError;
   tooLarge(limit: number): ModelError;
+  notAStream(text: string): ModelError;
 }
 
 /**
@@ -27,7 +33,8 @@ export function watchedFetch(clock: Clock, idleTimeout: number, errors: FetchErr
       if (response.status >= 300 && response.status < 400) throw errors.redirect(response.status);
       if (response.body === null) return response;
       const { status, statusText, headers } = response;
-      return new Response(watchedBody(response.body, watch, errors), { status, statusText, headers });
+      const body = watchedBody(response.body, watch, errors, response.ok);
+      return new Response(body, { status, statusText, headers });
     } catch (error) {
       throw idle.signal.aborted ? idle.signal.reason : error;
     } finally {
@@ -36,31 +43,60 @@ export function watchedFetch(clock: Clock, idleTimeout: number, errors: FetchErr
   };
 }
 
-/** The time without a byte counts only while somebody waits for one. */
-function watchedBody(body: ReadableStream<Uint8Array>, watch: () => { cancel(): void }, errors: FetchErrors) {
+/**
+ * The time without a byte counts only while somebody waits for one.
+ *
+ * @param isStream whether the body must be a stream of events. None begins as JSON or HTML do.
+ */
+function watchedBody(
+  body: ReadableStream<Uint8Array>,
+  watch: () => { cancel(): void },
+  errors: FetchErrors,
+  isStream: boolean,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let size = 0;
+  const read = async () => {
+    const timer = watch();
+    try {
+      return await reader.read();
+    } catch (error) {
+      throw error instanceof ModelError ? error : errors.brokenOff(error);
+    } finally {
+      timer.cancel();
+    }
+  };
+  const fail = (error: ModelError) => {
+    reader.cancel().catch(() => {});
+    throw error;
+  };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const timer = watch();
-        try {
-          const { done, value } = await reader.read().catch((error: unknown) => {
-            throw error instanceof ModelError ? error : errors.brokenOff(error);
-          });
-          if (done) return controller.close();
-          size += value.length;
-          if (size > MAX_ANSWER) {
-            reader.cancel().catch(() => {});
-            throw errors.tooLarge(MAX_ANSWER);
-          }
-          controller.enqueue(value);
-        } finally {
-          timer.cancel();
-        }
+        const { done, value } = await read();
+        if (done) return controller.close();
+        if (isStream && size === 0 && NO_EVENT.test(Buffer.from(value).toString())) fail(await notAStream(value, read, errors));
+        size += value.length;
+        if (size > MAX_ANSWER) fail(errors.tooLarge(MAX_ANSWER));
+        controller.enqueue(value);
       },
       cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },
   );
+}
+
+/** Reads on to the end, for the message, but not far. */
+async function notAStream(
+  first: Uint8Array,
+  read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>,
+  errors: FetchErrors,
+): Promise<ModelError> {
+  const chunks = [first];
+  for (let size = first.length; size < MAX_ERROR; size += chunks.at(-1)?.length ?? 0) {
+    const { done, value } = await read();
+    if (done || value === undefined) break;
+    chunks.push(value);
+  }
+  return errors.notAStream(Buffer.concat(chunks).toString());
 }
