@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
-import { isAiSdkError } from '../failure/ai-sdk-error.js';
+import { isAiSdkError, isMissingCredentials } from '../failure/ai-sdk-error.js';
 import { fault, reasonOf } from './load-provider.js';
+import { untilAborted } from './until-aborted.js';
 
 /** Values of every setting that models may refuse. */
 const SETTINGS = {
@@ -11,6 +12,9 @@ const SETTINGS = {
   seed: 1,
   stopSequences: ['\u0000'],
 } satisfies Partial<LanguageModelV4CallOptions>;
+
+const NO_CREDENTIALS =
+  'the provider package finds no credentials; set apiKey, or credentials and settings, or the environment that it reads';
 
 /** What a package says about its model before the first request. */
 export interface Probe {
@@ -32,12 +36,13 @@ export async function probe(
   signal: AbortSignal,
 ): Promise<Probe> {
   try {
-    const { stream } = await model.doStream({
+    const asked = model.doStream({
       ...SETTINGS,
       ...options,
       prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
       abortSignal: signal,
     });
+    const { stream } = await untilAborted(asked, signal);
     const reader = stream.getReader();
     const { value } = await reader.read();
     reader.cancel().catch(() => {});
@@ -51,7 +56,8 @@ export async function probe(
     if (isAiSdkError(error, 'LoadAPIKeyError') || isAiSdkError(error, 'LoadSettingError'))
       throw fault([], `the provider package lacks a setting: ${reasonOf(error)}`);
     if (isAiSdkError(error, 'InvalidArgumentError'))
-      throw fault(['providerOptions'], `the package refuses them: ${reasonOf(error)}`);
+      throw fault(['providerOptions'], `the package refuses them: ${reasonOf(error).replace(/ Please [^.]*:$/, '')}`);
+    if (isMissingCredentials(error)) throw fault([], `${NO_CREDENTIALS}: ${reasonOf(error).replace(/ Please [^.]*:$/, '')}`);
     // An empty answer is an error for some packages.
     return { refused: [], unknownModel: undefined };
   }

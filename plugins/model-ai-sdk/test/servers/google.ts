@@ -18,9 +18,14 @@ export const GOOGLE_MODEL = 'gemini-3-pro-preview';
 
 export const VERTEX_KEY = 'AQ.Ab8RN6J0123456789abcdefghijklmnop';
 
+/** The beginning of the tokens that Application Default Credentials become. */
+const TOKENS = 'Bearer ya29.';
+
 interface Gemini {
   /** The beginning of its keys. */
   readonly keys: string;
+  /** Whether it takes tokens, too. */
+  readonly takesTokens: boolean;
   /** Whether calls have ids. */
   readonly hasCallIds: boolean;
 }
@@ -29,10 +34,10 @@ interface Gemini {
  * The Gemini API: `POST /models/<model>:streamGenerateContent`. The first of parallel calls is
  * signed.
  */
-export const google = gemini({ keys: 'AIza', hasCallIds: true });
+export const google = gemini({ keys: 'AIza', takesTokens: false, hasCallIds: true });
 
-/** The same on Vertex with an API key. */
-export const vertex = gemini({ keys: 'AQ.', hasCallIds: false });
+/** The same on Vertex, with an API key or a token. */
+export const vertex = gemini({ keys: 'AQ.', takesTokens: true, hasCallIds: false });
 
 function gemini(of: Gemini): Format {
   return formatOf({
@@ -51,9 +56,13 @@ const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/;
 const BAD_NAME =
   'Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.';
 
-function check({ path, headers, body }: NativeRequest, { keys, hasCallIds }: Gemini): void {
-  const account = headers['x-goog-api-key'];
-  if (!String(account).startsWith(keys)) throw new Refused('API key not valid. Please pass a valid API key.');
+function check({ path, headers, body }: NativeRequest, { keys, takesTokens, hasCallIds }: Gemini): void {
+  const { authorization, 'x-goog-api-key': key } = headers;
+  const isToken = takesTokens && key === undefined && authorization !== undefined;
+  if (isToken && !authorization.startsWith(TOKENS))
+    throw new Refused('Request had invalid authentication credentials.', 401, 'UNAUTHENTICATED');
+  if (!isToken && !String(key).startsWith(keys)) throw new Refused('API key not valid. Please pass a valid API key.');
+  const account = isToken ? 'project' : key;
   if (!path.includes(`/models/${GOOGLE_MODEL}:`))
     throw new Refused(`${path} is not found for API version v1beta`, 404, 'NOT_FOUND');
   refuseMedia(body);
