@@ -155,7 +155,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'testing', 'answer', 'request'],
   'plugins/transport-conversations': ['', 'routes', 'turns', 'items'],
-  'plugins/transport-messages': ['', 'answer', 'request', 'errors', 'thinking'],
+  'plugins/transport-messages': ['', 'answer', 'request', 'errors'],
   'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],
 };
 

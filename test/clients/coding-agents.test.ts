@@ -63,7 +63,7 @@ t.test('CL-20 CL-21 CL-22 CL-25 a recorded request of Claude Code is answered', 
 t.test('CL-1 CL-2 CL-5 a recorded request of Codex CLI is answered', async (t) => {
   const { text, ignored, roles, results, tools } = await ask(recorded('codex'));
   t.match(text, /"delta":"Both\."[\s\S]*event: response\.completed/);
-  t.equal(ignored, 'include, client_metadata, tools.3.web_search');
+  t.equal(ignored, 'client_metadata, tools.3.web_search');
   t.equal(roles, 'system system user user assistant tool tool');
   t.match(results, [/^Chunk ID: 2049ea/, /^Chunk ID: ed01e9/]);
   t.strictSame(tools, ['exec_command', 'multi_agent_v1__close_agent', 'multi_agent_v1__wait_agent', 'view_image']);

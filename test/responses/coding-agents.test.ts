@@ -101,6 +101,59 @@ for (const [surface, create] of Object.entries(SURFACES)) {
   });
 }
 
+for (const [surface, create] of Object.entries(SURFACES)) {
+  t.test(`CL-5 ${surface}: a model's reasoning comes back to it through the client, sealed`, async (t) => {
+    const tools = [f('read')];
+    const include = ['reasoning.encrypted_content'];
+    app.models.enqueue({
+      reasoning: 'The secret.',
+      toolCalls: ['a', 'b'].map((path) => ({ name: 'read', arguments: { path } })),
+    });
+    const { output } = await create(t, { input: 'Go', tools, include });
+    t.same(
+      output.map(({ type }) => type),
+      ['function_call', 'function_call', 'reasoning'],
+    );
+    const [a, b, sealed] = output;
+    t.match(sealed, { summary: [], encrypted_content: /^[\w-]{100,}$/ });
+    t.notMatch(JSON.stringify(output), 'secret');
+    const results = [a, b].map((call) => ({ type: 'function_call_output', call_id: call?.call_id, output: 'x' }));
+    /** What the model receives as its own reasoning, if the client sends these items. */
+    const returned = async (...items: readonly unknown[]) => {
+      await create(t, { input: items, tools, include });
+      return app.asked.messages.map((message) => (message as { reasoning_content?: string }).reasoning_content);
+    };
+    const kept = [undefined, 'The secret.', undefined, undefined];
+    t.same(await returned(user('Go'), a, b, sealed, ...results), kept);
+    t.same(await returned(user('Go'), sealed, a, b, ...results), kept, 'before its calls');
+    t.same(await returned(user('Go'), a, b, ...results, sealed), kept, 'after the results');
+    const none = kept.map(() => undefined);
+    t.same(await returned(user('Go'), a, b, ...results), none);
+    t.same(await returned(user('Stop'), a, b, sealed, ...results), none, 'AI-8: what was before it has changed');
+    t.same(await returned(user('Go'), a, b, { ...sealed, encrypted_content: 'AAAA' }, ...results), none, 'forged');
+  });
+}
+
+t.test('CL-5 reasoning is sealed for responses that are not stored, and replayed with them', async (t) => {
+  const answer = { reasoning: 'Hm.', toolCalls: [{ name: 'read', arguments: {} }] };
+  const body = { input: 'Go', tools: [f('read')], include: ['reasoning.encrypted_content'] };
+  app.models.enqueue(answer, answer, answer);
+  const stored = await respond(app, body);
+  t.equal(stored.headers.get('x-ignored-params'), 'include');
+  t.notMatch(stored.text, 'encrypted_content');
+  t.notMatch((await respond(app, { ...body, include: [], store: false })).text, 'encrypted_content');
+  const key = { 'idempotency-key': 'sealed' };
+  const request = { ...body, store: false, stream: true };
+  const first = await respond(app, request, key);
+  const second = await respond(app, request, key);
+  t.equal(first.headers.get('x-ignored-params'), null);
+  t.equal(second.headers.get('idempotent-replayed'), 'true');
+  for (const { text } of [first, second]) t.equal(terminal(eventsIn(text)).response?.output.at(-1)?.type, 'reasoning');
+  const foreign = { type: 'reasoning', summary: [], encrypted_content: 'of another server' };
+  const { headers } = await respond(app, { input: [user('Go'), foreign], store: false });
+  t.equal(headers.get('x-ignored-params'), 'input.1.encrypted_content');
+});
+
 /** Creates responses that continue one another. */
 const CHAINS: Readonly<Record<string, (t: Tap) => Promise<(body: object) => Promise<LiveResponseBody>>>> = {
   'HTTP, stored': async () => async (body) => responseIn(await respond(app, body)),
@@ -193,7 +246,6 @@ t.test('CL-2 CL-4 CL-5 what has no effect is named, once per request', async (t)
   const named = [
     'client_metadata',
     'prompt_cache_options',
-    'include',
     'service_tier',
     'reasoning.context',
     'tools.1.web_search',

@@ -74,6 +74,7 @@ const rules: InputRules = {
   maxItems: 4,
   textOnly: undefined,
   purpose: 'turn',
+  openReasoning: () => undefined,
   nameAtModel: (entry, tool) => `${entry}__${tool}`,
   readSummary: (content, param) => {
     if (content === 'sealed') return 'They met.';
@@ -240,7 +241,7 @@ t.test('CL-4 calls of other kinds are history, and items of unknown types are le
     ],
     many,
   );
-  t.same(ignored, ['input.8.program', 'input.9.constructor']);
+  t.same(ignored, ['input.6.encrypted_content', 'input.8.program', 'input.9.constructor']);
   t.same(
     messages.flatMap((message): unknown => (message.role === 'assistant' ? message.tool_calls : [message.content])),
     [

@@ -4,11 +4,13 @@ import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-htt
 import {
   agentHeader,
   connectionHeader,
+  type ExtrasSeal,
   idempotencyKeyOf,
   ignoredParamsHeader,
   peek,
   REPLAYED_HEADER,
   requestFingerprint,
+  SealedExtras,
   sessionHash,
   TurnLogFields,
   TurnStream,
@@ -29,7 +31,6 @@ import { headOf, type RequestHead } from './request/request.js';
 import { sessionIdOf, sessionOf } from './request/session.js';
 import { targetOf } from './request/target.js';
 import { toolsOf } from './request/tools.js';
-import { type ExtrasSeal, SealedExtras } from './thinking/sealed-extras.js';
 
 /**
  * Milliseconds from accepting a request until the head of a stream is sent, even if there is

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { SIGNATURE } from '../src/thinking/sealed-extras.js';
+import { SIGNATURE } from '../src/request/signature.js';
 import { refusalOf, turnOf } from './support/route.js';
 
 const use = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: 'read', input });

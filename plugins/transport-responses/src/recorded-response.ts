@@ -27,8 +27,8 @@ export class ResponseRecorder implements AnswerRecorder {
   constructor(planned: PlannedResponse) {
     this.#planned = planned;
     const visibility = planned.target.toolVisibility;
-    const { showsReasoning, forms } = planned;
-    this.#encoder = new ResponseEncoder(planned.head, { visibility, showsReasoning, forms, extensions: false });
+    const { showsReasoning, seal, forms } = planned;
+    this.#encoder = new ResponseEncoder(planned.head, { visibility, showsReasoning, seal, forms, extensions: false });
   }
 
   add(batch: readonly AgentEvent[]): void {

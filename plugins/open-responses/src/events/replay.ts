@@ -42,7 +42,7 @@ function openItem(item: Fields): Fields {
     case 'message':
       return { ...item, status: 'in_progress', content: [] };
     case 'reasoning':
-      return { ...item, status: 'in_progress', summary: [] };
+      return item.encrypted_content !== undefined ? item : { ...item, status: 'in_progress', summary: [] };
     case 'mcp_approval_request':
       return item;
     case 'mcp_call':

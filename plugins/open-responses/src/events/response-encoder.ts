@@ -8,10 +8,9 @@ import {
   type TurnToolCallDelta,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import type { TurnLogFields } from '@plugboard/openai-protocol';
+import { ExtrasCollector, type ExtrasSeal, type TurnLogFields } from '@plugboard/openai-protocol';
 import type { CallForm } from '../tools/call-form.js';
 import { ApprovalRequestItem } from './approval-request-item.js';
-import { CompactionItem } from './compaction-item.js';
 import { CustomCallItem } from './custom-call-item.js';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
@@ -20,6 +19,7 @@ import { McpCallItem } from './mcp-call-item.js';
 import type { Outcome } from './outcome.js';
 import type { OutputItem } from './output-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
+import { COMPACTION, SEALED_REASONING, SealedItem } from './sealed-item.js';
 import { MESSAGE, REASONING, REFUSAL, type TextForm, TextItem } from './text-item.js';
 import { TurnProgress } from './turn-progress.js';
 
@@ -28,6 +28,8 @@ export interface EncoderOptions {
   readonly visibility: Target['toolVisibility'];
   /** Whether the model's reasoning is shown. */
   readonly showsReasoning: boolean;
+  /** Seals what the client keeps of the model's reasoning; undefined if it keeps nothing. */
+  readonly seal?: ExtrasSeal | undefined;
   /** Whether `svc:` events are sent. */
   readonly extensions: boolean;
   /** How calls of the caller's tools are shown, by the names of the tools at the model. */
@@ -45,8 +47,8 @@ export interface EncoderOptions {
  *
  * 1. `begin` says that the response exists, as running or as waiting; `start` says that the wait is
  *    over.
- * 2. `write` turns each batch of the turn's events into events of the protocol. It ignores the
- *    turn's terminal event.
+ * 2. `write` turns each batch of the turn's events into events of the protocol. Of the
+ *    turn's terminal event it takes only that the client is to run tools.
  * 3. `close` ends the items that are still open, `terminal` writes the one terminal event. Nothing
  *    follows.
  *
@@ -69,6 +71,7 @@ export class ResponseEncoder {
   #usage: Usage | undefined;
   #connection: string | undefined;
   readonly #progress = new TurnProgress();
+  readonly #extras: ExtrasCollector;
   /** The ids of the items of calls, by the ids of the calls. */
   readonly #callItems = new Map<string, string>();
 
@@ -78,6 +81,7 @@ export class ResponseEncoder {
     this.#object = new ResponseObject(head);
     this.#numbers = new EventNumbers(options.streamId);
     this.#options = options;
+    this.#extras = new ExtrasCollector(options.seal);
   }
 
   /** Tokens of the model calls so far; undefined while no model server has reported any. */
@@ -212,6 +216,7 @@ export class ResponseEncoder {
     switch (event.type) {
       case 'step':
         this.#options.logFields?.step();
+        this.#extras.add(event);
         this.#connection ??= event.connection;
         this.#closeText(out);
         break;
@@ -221,7 +226,11 @@ export class ResponseEncoder {
       case 'reasoning':
         if (this.#options.showsReasoning) this.#add(REASONING, 'rs', escaped(event.text), out);
         break;
+      case 'extra':
+        this.#extras.add(event);
+        break;
       case 'tool-call':
+        this.#extras.add(event);
         this.#options.logFields?.toolCall();
         this.#closeText(out);
         if (event.tool) this.#serverCall(event, event.tool, out);
@@ -244,17 +253,28 @@ export class ResponseEncoder {
       case 'usage':
         this.#usage = this.#usage ? addUsage(this.#usage, event.usage) : event.usage;
         break;
+      case 'finished':
+        if (event.reason === 'tool_calls') this.#sealReasoning(out);
+        break;
     }
   }
 
   #say(text: string, out: string[]): void {
-    if (this.#options.isCompaction) this.#summary(text, out);
+    if (this.#options.isCompaction) this.#sealed('cmp', COMPACTION, text, out);
     else this.#add(MESSAGE, 'msg', text, out);
   }
 
-  #summary(content: string, out: string[]): void {
+  /** What the model needs of its reasoning, after the calls that the client runs. */
+  #sealReasoning(out: string[]): void {
+    const { sealed } = this.#extras;
+    if (sealed === undefined) return;
+    this.#closeText(out);
+    this.#sealed('rs', SEALED_REASONING, sealed, out);
+  }
+
+  #sealed(prefix: string, fields: string, content: string, out: string[]): void {
     const index = this.#items.length;
-    const item = new CompactionItem(this.#itemId('cmp', index), index, content);
+    const item = new SealedItem(this.#itemId(prefix, index), index, fields, content);
     this.#items.push(item);
     item.write(this.#numbers, out);
   }

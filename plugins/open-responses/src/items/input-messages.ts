@@ -15,7 +15,9 @@ import {
   requireField,
   requireObject,
   requireString,
+  type StepExtras,
   truncate,
+  withExtras,
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
@@ -37,6 +39,8 @@ export type InputRules = {
       nameAtModel(entry: string, tool: string): string;
       /** Reads the content of a compaction item. @throws ProtocolError 400 */
       readSummary(content: string, param: string): string;
+      /** Opens sealed reasoning; undefined if this server did not seal it for the caller. */
+      openReasoning(content: string): StepExtras | undefined;
     }
   /** What is added to a session without a turn: no prompts, and nothing that the server made. */
   | { readonly purpose: 'session' }
@@ -106,11 +110,9 @@ export async function namingItems<T>(input: InputMessages, list: string, work: P
 const SESSION_TYPES: readonly string[] = ['message', 'function_call', 'function_call_output'];
 
 /**
- * Items of a request that say nothing to the model: reasoning is no part of the conversation, and
- * other readers see to the rest.
+ * Items of a request that say nothing to the model, or that other readers see to.
  */
 const SILENT: ReadonlySet<string> = new Set([
-  'reasoning',
   'web_search_call',
   'additional_tools',
   'compaction_trigger',
@@ -141,6 +143,9 @@ class InputBuilder implements ReadItems {
   /** The ids of calls without a result, and of calls that have one. */
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
+  /** The last assistant message with calls, and sealed reasoning of it or of the next. */
+  #asking: number | undefined;
+  #extras: StepExtras | undefined;
   /** Images in the results of the last calls, shown after all of these results. */
   #images: string[] = [];
 
@@ -168,12 +173,14 @@ class InputBuilder implements ReadItems {
     else if (type === 'mcp_call') this.#serverCall(item, param, index);
     else if (type === 'mcp_approval_response') this.#decision(item, param);
     else if (SUMMARIES.has(type)) this.#compaction(item, param, index);
+    else if (type === 'reasoning') this.#reasoning(item, index);
     else if (!SILENT.has(type)) this.ignored.push(headerSafeName(`${this.#rules.param}.${index}.${type}`));
   }
 
   #push(message: Message | undefined, index: number): void {
     if (message?.role !== 'tool') this.#showImages();
     if (message?.role === 'assistant') this.approvals = [];
+    else this.#extras = undefined;
     const own = message ? [message] : [];
     const messages = this.#summary ? withSummary(this.#summary.text, own) : own;
     for (const [position, one] of messages.entries()) {
@@ -226,6 +233,25 @@ class InputBuilder implements ReadItems {
     }
     if (asking?.role === 'assistant' && this.#step !== undefined) this.messages[this.#step] = calling(asking, call);
     else this.#push(calling({ role: 'assistant', content: null }, call), index);
+    this.#asking = this.#step;
+    this.#sign();
+  }
+
+  /**
+   * What a model needs of its reasoning goes back to it with the calls of its step, which may stand
+   * before or after it. Reasoning of other servers is left out: no connection here could read it.
+   */
+  #reasoning({ encrypted_content: content }: JsonObject, index: number): void {
+    if (content == null || this.#rules.purpose !== 'turn') return;
+    this.#extras = typeof content === 'string' ? this.#rules.openReasoning(content) : undefined;
+    if (this.#extras) this.#sign();
+    else this.ignored.push(`${this.#rules.param}.${index}.encrypted_content`);
+  }
+
+  #sign(): void {
+    const message = this.#asking === undefined ? undefined : this.messages[this.#asking];
+    if (message?.role === 'assistant' && this.#asking !== undefined)
+      this.messages[this.#asking] = withExtras(message, this.#extras);
   }
 
   /**

@@ -33,6 +33,9 @@ const SERVED = new Set([
   'generate',
 ]);
 
+/** The element of `include` that asks for sealed reasoning. */
+export const ENCRYPTED_REASONING = 'reasoning.encrypted_content';
+
 /** Fields that are sent with every model call, and their names there. */
 export const SAMPLING: Readonly<Record<string, string>> = {
   max_output_tokens: 'max_completion_tokens',
@@ -59,11 +62,13 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
  * Sorts the fields of a request by their effect.
  *
  * @param tools the caller's own tools that are sent to the model.
+ * @param sealsReasoning whether the caller is sent what `include` asks for.
  */
 export function parametersOf(
   request: ResponseRequest,
   target: Target,
   tools: { readonly declarations: readonly unknown[]; readonly choice: unknown },
+  sealsReasoning: boolean,
 ): Parameters {
   const params: Record<string, unknown> = {};
   const ignored: string[] = [];
@@ -72,7 +77,7 @@ export function parametersOf(
     const taken = parameterOf(name, request, target, tools);
     if (taken === 'served') continue;
     if (taken && target.forwardsParam(taken.name)) params[taken.name] = taken.value;
-    else if (ignored.length < MAX_IGNORED_PARAMS && !saysNothing(name, value)) ignored.push(headerSafeName(name));
+    else if (ignored.length < MAX_IGNORED_PARAMS && !saysNothing(name, value, sealsReasoning)) ignored.push(headerSafeName(name));
   }
   // One field of a request for two parameters of a model call.
   const { verbosity } = request.text ?? {};
@@ -124,8 +129,8 @@ function responseFormat(format: TextFormat | null | undefined) {
   return { name: 'response_format', value: { type: 'json_schema', json_schema } };
 }
 
-function saysNothing(name: string, value: unknown): boolean {
-  if (name === 'include') return Array.isArray(value) && value.length === 0;
+function saysNothing(name: string, value: unknown, sealsReasoning: boolean): boolean {
+  if (name === 'include') return Array.isArray(value) && value.every((one) => sealsReasoning && one === ENCRYPTED_REASONING);
   if (name === 'tool_choice' && value === 'none') return true;
   return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]?.includes(value) === true;
 }

@@ -25,6 +25,7 @@ export interface ResponseRequest {
   readonly top_logprobs?: number;
   readonly max_output_tokens?: number;
   readonly max_tool_calls?: number;
+  readonly include?: readonly string[];
   readonly truncation?: 'auto' | 'disabled';
   readonly metadata?: Readonly<Record<string, string>>;
   readonly safety_identifier?: string;

@@ -1,6 +1,6 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { Account, BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
-import type { ProtocolError } from '@plugboard/openai-protocol';
+import type { ExtrasSeal, ProtocolError } from '@plugboard/openai-protocol';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
@@ -70,6 +70,8 @@ export interface PlannedResponse {
   readonly sessionKey: string | undefined;
   /** Whether the model's reasoning is shown. */
   readonly showsReasoning: boolean;
+  /** Seals what the caller keeps of the model's reasoning; undefined if it keeps nothing. */
+  readonly seal: ExtrasSeal | undefined;
   /** Fields, tools and items that were accepted and have no effect. */
   readonly ignored: readonly string[];
   /** How calls of the caller's tools are shown, by the names of the tools at the model. */
@@ -105,6 +107,7 @@ export interface Plan {
   readonly user: string | undefined;
   readonly stored: boolean;
   readonly showsReasoning: boolean;
+  readonly seal: ExtrasSeal | undefined;
   /** The `stream_id` of the request; empty without one. */
   readonly stream: string;
   readonly ignored: readonly string[];

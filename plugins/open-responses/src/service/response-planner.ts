@@ -21,6 +21,7 @@ import {
   invalidValue,
   parseSessionKey,
   resolveAgent,
+  SealedExtras,
   turnFailureError,
 } from '@plugboard/openai-protocol';
 import { type InputMessages, messagesOf, nameItems, type ReadItems } from '../items/input-messages.js';
@@ -29,7 +30,7 @@ import { type ClientTools, clientToolsOf } from '../request/client-tools.js';
 import { conversationName } from '../request/conversation-name.js';
 import { echoOf } from '../request/echo.js';
 import { listedItems } from '../request/input-items.js';
-import { parametersOf } from '../request/parameters.js';
+import { ENCRYPTED_REASONING, parametersOf } from '../request/parameters.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
 import { type Carried, NOTHING_CARRIED } from './carried.js';
 import { Compaction } from './compaction.js';
@@ -64,9 +65,10 @@ export class ResponsePlanner {
   readonly #ids: IdSource;
   readonly #stored: StoredResponses;
   readonly #summaries: SummaryTokens;
+  readonly #extras: SealedExtras;
 
   constructor(
-    @inject(CONTEXT) { extensions, clock, ids }: PluginContext,
+    @inject(CONTEXT) { extensions, clock, ids, state }: PluginContext,
     @inject(StoredResponses) stored: StoredResponses,
     @inject(SummaryTokens) summaries: SummaryTokens,
   ) {
@@ -75,6 +77,7 @@ export class ResponsePlanner {
     this.#ids = ids;
     this.#stored = stored;
     this.#summaries = summaries;
+    this.#extras = new SealedExtras(state);
   }
 
   /** @throws ProtocolError for a request that cannot be served. @throws TurnError */
@@ -92,7 +95,9 @@ export class ResponsePlanner {
       carried = NOTHING_CARRIED,
     } = await this.#baseOf(request, { stored, compacts: compaction !== undefined }, target, caller);
     const clientTools = clientToolsOf(request, items, carried.tools, target);
-    const { params, ignored } = parametersOf(request, target, clientTools);
+    const keepsReasoning = base.kind === 'stateless' && !compaction && request.include?.includes(ENCRYPTED_REASONING) === true;
+    const seal = keepsReasoning ? await this.#extras.for(principal.project) : undefined;
+    const { params, ignored } = parametersOf(request, target, clientTools, keepsReasoning);
     const isNamed = base.kind === 'session';
     if (compaction && isNamed) throw compactsItself(items.length - 1);
     const { said, conversation } = split(summarizedBefore(input, summary), request);
@@ -139,6 +144,7 @@ export class ResponsePlanner {
         isCounted: true, // by its transport, which is HTTP's
         account: caller.account,
         messages,
+        hasOwnExtras: true,
         ...(base.kind === 'stateless' && !compaction && { history: base.history }),
         approvals: input.approvals,
         clientTools: compaction ? [] : clientTools.declarations,
@@ -153,6 +159,7 @@ export class ResponsePlanner {
         metadata: request.metadata ?? {},
       },
       showsReasoning: request.reasoning?.summary != null && target.toolVisibility === 'full',
+      seal,
       errorOf: (failure) => turnFailureError(inTermsOfRequest(failure, { messages, origins }, clientTools), isNamed, 'input'),
     };
   }
@@ -185,12 +192,15 @@ export class ResponsePlanner {
   }
 
   async #messagesOf(items: readonly InputItem[], target: Target, { project }: Principal): Promise<ReadItems> {
+    const hasReasoning = items.some(({ type, encrypted_content }) => type === 'reasoning' && encrypted_content != null);
+    const seal = hasReasoning ? await this.#extras.for(project) : undefined;
     return messagesOf(items, {
       param: 'input',
       maxItems: MAX_ITEMS,
       textOnly: connectionForTextOnly(target),
       purpose: 'turn',
       nameAtModel: (entry, tool) => target.nameAtModel(entry, tool),
+      openReasoning: (content) => seal?.open(content),
       readSummary: await this.#summaries.reader(items, project),
     });
   }

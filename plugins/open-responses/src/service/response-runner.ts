@@ -60,6 +60,7 @@ export class ResponseRunner {
       encoder: new ResponseEncoder(head, {
         visibility: target.toolVisibility,
         showsReasoning: plan.showsReasoning,
+        seal: plan.seal,
         extensions: caller.extensions,
         forms: plan.forms,
         isCompaction: plan.compaction !== undefined,

@@ -100,6 +100,7 @@ export class ResponseService {
       head: plan.head,
       sessionKey: plan.base.kind === 'session' ? plan.base.key : undefined,
       showsReasoning: plan.showsReasoning,
+      seal: plan.seal,
       ignored: plan.ignored,
       forms: plan.forms,
       now: () => this.#planner.now(),

@@ -1,7 +1,13 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Target, TurnFinished, TurnToolCall, TurnToolResult, Usage } from '@plugboard/kernel/contracts';
 import { parseJson } from '@plugboard/kernel/contracts';
-import type { ExtrasSeal, SealedBlock } from '../thinking/sealed-extras.js';
+import type { ExtrasCollector, ExtrasSeal } from '@plugboard/turn-routes';
+
+/** The block that carries the sealed extras of a step. */
+interface SealedBlock {
+  readonly type: 'redacted_thinking';
+  readonly data: string;
+}
 
 /** A block of the content of an answer. */
 export type AnswerBlock =
@@ -30,6 +36,12 @@ export interface Visibility {
   readonly seal?: ExtrasSeal | undefined;
   /** Of the agent's own tools. */
   readonly tools: Target['toolVisibility'];
+}
+
+/** The block of an answer that ends in calls of the client, if there is something to seal. */
+export function sealedBlock(extras: ExtrasCollector, { reason }: TurnFinished): SealedBlock | undefined {
+  const data = reason === 'tool_calls' ? extras.sealed : undefined;
+  return data === undefined ? undefined : { type: 'redacted_thinking', data };
 }
 
 /** The beginning of an answer. */

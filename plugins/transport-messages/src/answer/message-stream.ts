@@ -1,8 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
-import type { TurnLogFields, TurnWriter } from '@plugboard/turn-routes';
-import { SIGNATURE } from '../thinking/sealed-extras.js';
-import { ExtrasCollector } from '../thinking/step-extras.js';
+import { ExtrasCollector, type TurnLogFields, type TurnWriter } from '@plugboard/turn-routes';
+import { SIGNATURE } from '../request/signature.js';
 import {
   type AnswerBlock,
   type AnswerHead,
@@ -10,6 +9,7 @@ import {
   isVisible,
   resultBlock,
   type Stop,
+  sealedBlock,
   stopOf,
   usageOf,
   type Visibility,
@@ -162,8 +162,8 @@ export class MessageWriter implements TurnWriter {
   #finish(event: TurnFinished): string {
     this.ended = true;
     const closing = this.#close();
-    const { block } = this.#extras;
-    const sealed = block && event.reason === 'tool_calls' ? blockFrames(this.#index, block) : '';
+    const block = sealedBlock(this.#extras, event);
+    const sealed = block ? blockFrames(this.#index, block) : '';
     return closing + sealed + endOf(stopOf(event, this.#refused), usageOf(event.usage));
   }
 }

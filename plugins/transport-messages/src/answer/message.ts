@@ -1,8 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { AgentEvents, Failure, TurnFinished } from '@plugboard/kernel/contracts';
-import type { TurnLogFields } from '@plugboard/turn-routes';
-import { SIGNATURE } from '../thinking/sealed-extras.js';
-import { ExtrasCollector } from '../thinking/step-extras.js';
+import { ExtrasCollector, type TurnLogFields } from '@plugboard/turn-routes';
+import { SIGNATURE } from '../request/signature.js';
 import {
   type AnswerBlock,
   type AnswerHead,
@@ -10,6 +9,7 @@ import {
   isVisible,
   resultBlock,
   type Stop,
+  sealedBlock,
   stopOf,
   usageOf,
   type Visibility,
@@ -104,8 +104,8 @@ export class AnswerBuilder {
   }
 
   #finish(event: TurnFinished): Answer {
-    const { block } = this.#extras;
-    if (block && event.reason === 'tool_calls') this.#content.push(block);
+    const block = sealedBlock(this.#extras, event);
+    if (block) this.#content.push(block);
     const isEmpty = event.limit !== undefined && this.#content.length === 0;
     return {
       content: isEmpty ? this.#before : this.#content,

@@ -1,11 +1,12 @@
 import type { Message } from '@plugboard/kernel';
-import type { AssistantMessage, ContentPart, FunctionCallPart, Target, ToolMessage } from '@plugboard/kernel/contracts';
+import type { ContentPart, FunctionCallPart, Target, ToolMessage } from '@plugboard/kernel/contracts';
 import { toolImagesMessage } from '@plugboard/kernel/contracts';
+import { type ExtrasSeal, type StepExtras, withExtras } from '@plugboard/turn-routes';
 import { invalidField } from '../errors/messages-error.js';
-import { type ExtrasSeal, SIGNATURE, type StepExtras } from '../thinking/sealed-extras.js';
 import { type Block, blocksOf, onlyText, partsOf } from './content.js';
 import { asFlag, asList, asObject, asText, asWord, join, quote, required } from './fields.js';
 import type { Ignored } from './ignored.js';
+import { SIGNATURE } from './signature.js';
 import { TOOL_CHANGES } from './tool-changes.js';
 
 /** The conversation of a request. */
@@ -262,17 +263,6 @@ class ConversationReader implements RequestMessages {
     this.#ids.add(id);
     return id;
   }
-}
-
-/** The message, with the extras of its step if it makes calls of that step. */
-function withExtras(message: AssistantMessage, extras: StepExtras | undefined): AssistantMessage {
-  const { tool_calls: calls = [] } = message;
-  if (!extras || !calls.some(({ id }) => Object.hasOwn(extras.calls, id))) return message;
-  const signed = calls.map((call) => {
-    const extra = Object.hasOwn(extras.calls, call.id) ? extras.calls[call.id] : undefined;
-    return extra ? { ...call, extra } : call;
-  });
-  return { ...message, tool_calls: signed, ...(extras.message && { extra: extras.message }) };
 }
 
 function callOf(id: string, name: string, { fields, path }: Block): FunctionCallPart {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { PluginState } from '@plugboard/kernel';
-import { type Extra, parseJson } from '@plugboard/kernel/contracts';
-import { openText, sealText } from '@plugboard/turn-routes';
+import { type AssistantMessage, type Extra, parseJson } from '@plugboard/kernel/contracts';
+import { openText, sealText } from './sealed-text.js';
 
 /**
  * What a model connection attached to the step that ended an answer: its thinking, and the
@@ -11,18 +11,6 @@ export interface StepExtras {
   readonly message?: Extra | undefined;
   /** By the ids of all calls of the step. */
   readonly calls: Readonly<Record<string, Extra | null>>;
-}
-
-/**
- * The signature of every thinking block. Clients want one, and send it back; the server drops the
- * block then. What a connection needs of its own thinking is sealed, or kept with a session.
- */
-export const SIGNATURE = Buffer.from('plugboard: not kept').toString('base64');
-
-/** The block that carries the sealed extras of a step. */
-export interface SealedBlock {
-  readonly type: 'redacted_thinking';
-  readonly data: string;
 }
 
 /** Seals the extras of answers for one project, and opens what comes back. */
@@ -37,9 +25,9 @@ const KEY_LENGTH = 32;
 const KEY = 'key';
 
 /**
- * Extras travel through the client, which keeps the conversation: sealed, in a block that clients
- * send back unread (`redacted_thinking`). The key is kept with the state of the entry, so that
- * tokens work after a restart and on every server with the same store.
+ * Extras travel through the client, which keeps the conversation: sealed, in a part of the answer
+ * that clients send back unread. The key is kept with the state of the entry, so that tokens work
+ * after a restart and on every server with the same store.
  */
 export class SealedExtras {
   readonly #state: PluginState;
@@ -64,6 +52,17 @@ export class SealedExtras {
     if ((await this.#state.get(KEY)) === undefined) await this.#state.put(KEY, randomBytes(KEY_LENGTH).toString('base64'));
     return Buffer.from(String(await this.#state.get(KEY)), 'base64');
   }
+}
+
+/** The message, with the extras of its step if it makes calls of that step. */
+export function withExtras(message: AssistantMessage, extras: StepExtras | undefined): AssistantMessage {
+  const { tool_calls: calls = [] } = message;
+  if (!extras || !calls.some(({ id }) => Object.hasOwn(extras.calls, id))) return message;
+  const signed = calls.map((call) => {
+    const extra = Object.hasOwn(extras.calls, call.id) ? extras.calls[call.id] : undefined;
+    return extra ? { ...call, extra } : call;
+  });
+  return { ...message, tool_calls: signed, ...(extras.message && { extra: extras.message }) };
 }
 
 /** What opens is what this server has sealed. */

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Extra } from '@plugboard/kernel/contracts';
-import type { ExtrasSeal, SealedBlock } from './sealed-extras.js';
+import type { ExtrasSeal } from './sealed-extras.js';
 
 /** Collects the extras of the last step of a turn. */
 export class ExtrasCollector {
@@ -8,7 +8,7 @@ export class ExtrasCollector {
   #message: Extra | undefined;
   #calls: Record<string, Extra | null> = {};
 
-  /** @param seal undefined if the client takes no such blocks. */
+  /** @param seal undefined if the client keeps no sealed extras. */
   constructor(seal: ExtrasSeal | undefined) {
     this.#seal = seal;
   }
@@ -20,13 +20,13 @@ export class ExtrasCollector {
   }
 
   /**
-   * The block of a step that ends in calls of the client, which a model must think on from; none if
-   * the connection attached nothing. Any other answer ends with its text: Claude Code prints
-   * nothing of one that ends with another block.
+   * The sealed extras of a step that ends in calls of the client, which a model must think on from;
+   * undefined if the connection attached nothing. Any other answer ends with its text: Claude Code
+   * prints nothing of one that ends otherwise.
    */
-  get block(): SealedBlock | undefined {
+  get sealed(): string | undefined {
     const calls = Object.values(this.#calls);
     if (!this.#seal || calls.length === 0 || (!this.#message && calls.every((extra) => extra === null))) return undefined;
-    return { type: 'redacted_thinking', data: this.#seal.seal({ message: this.#message, calls: this.#calls }) };
+    return this.#seal.seal({ message: this.#message, calls: this.#calls });
   }
 }
