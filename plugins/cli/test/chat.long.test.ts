@@ -36,7 +36,7 @@ t.test('a terminal shows a spinner, breaks lines between words, and shows usage 
   const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
   const { promise: rest, resolve: send } = Promise.withResolvers<void>();
   const words = 'The answer is long enough that it does not fit into a line of sixty columns. \x1b]0;title\x07';
-  server.models.enqueue({ text: [rest, words] }, { text: ['Half', ' of it'], cut: { afterEvents: 2 } });
+  server.models.enqueue({ text: [rest, words] }, { text: ['Half', ' of it'], cut: { afterEvents: 2 } }, { text: '' });
   const chat = Chat.onTerminal(t, ['--url', server.url]);
   await chat.shows('you ›');
   chat.type('Go\r');
@@ -49,6 +49,8 @@ t.test('a terminal shows a spinner, breaks lines between words, and shows usage 
   await chat.shows('Half');
   await chat.shows('\n✗ ');
   t.match(chat.output, /Half[^\n]*\n✗ .*(closed|broke|connection)/, 'an error has a line of its own');
+  chat.type('Nothing\r');
+  await chat.shows('(the answer is empty)');
   chat.type('/nwe\r');
   await chat.shows('\n✗ unknown command /nwe, did you mean /new?');
   chat.type('/agent nobody\r');
@@ -152,7 +154,7 @@ for (const where of ['on a server', 'in process'] as const) {
     const shown = second.output.replaceAll('\r', '');
     t.match(shown, /the chat\.\nyou › Second\nassistant › Two\.\nyou › Third\nassistant › Three\.\n/);
     second.type('/sessions nowhere\r');
-    await second.shows('assistant has no session nowhere yet: the next message begins it');
+    await second.shows('assistant has no session nowhere yet: the next message');
     second.type('/sessions trip\r');
     await second.shows('you › Second', 2);
     second.type('/exit\r');

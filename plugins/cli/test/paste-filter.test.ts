@@ -29,6 +29,12 @@ t.test('a paste that arrives byte by byte is the same', async (t) => {
   t.equal(restored, 'first\nsecond\nthird é\rfirst\nsecond\nthird é');
 });
 
+t.test('control characters of a paste are no keys', async (t) => {
+  const { text } = await received('\x1b[200~a\x03b\x04 \x1b[31mred\x1b[0m\x1b[A\tc\x07\x1b[201~\x03');
+  t.equal(text, 'ab red\tc\x03');
+  t.equal((await received('\x1b[200~a\x03\nb\x1b[A\x1b[201~')).restored, 'a\nb');
+});
+
 t.test('one pasted line, and keys such as the arrows, are passed on as they are', async (t) => {
   t.equal((await received('\x1b[200~one line\n\x1b[201~')).text, 'one line');
   t.equal((await received('\x1b[A', '\x1b', '[2~', 'x')).text, '\x1b[A\x1b[2~x');

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { ChatEvent } from './conversation.js';
+import { printable } from './printable.js';
 import { WordWrap } from './word-wrap.js';
 
 /** Characters of a tool's arguments or result that are shown. */
@@ -22,9 +23,12 @@ export interface ChatOutput {
 export class AnswerView {
   readonly #out: ChatOutput;
   readonly #isTerminal: boolean;
+  readonly #columns = () => this.#out.output.columns ?? DEFAULT_COLUMNS;
   #wrap: WordWrap;
   /** Whether the last line is text that may go on. */
   #inText = false;
+  /** Whether the answer has shown something. */
+  #hasShown = false;
   #usage: string | undefined;
   #began = 0;
   #spinner: NodeJS.Timeout | undefined;
@@ -40,11 +44,13 @@ export class AnswerView {
   begin(): void {
     this.#began = performance.now();
     this.#usage = undefined;
+    this.#hasShown = false;
     this.#spin('thinking');
   }
 
   show(event: ChatEvent): void {
     this.#stopSpinning();
+    if (event.kind !== 'usage') this.#hasShown = true;
     switch (event.kind) {
       case 'text':
         this.#text(event.text);
@@ -81,6 +87,7 @@ export class AnswerView {
   end(): void {
     this.#stopSpinning();
     this.#endText();
+    if (!this.#hasShown && this.#isTerminal) this.line('(the answer is empty)');
     if (!this.#isTerminal || this.#usage === undefined) return;
     const seconds = ((performance.now() - this.#began) / 1000).toFixed(1);
     this.line(`(${this.#usage}, ${seconds} s)`);
@@ -90,20 +97,28 @@ export class AnswerView {
   line(text: string): void {
     this.#stopSpinning();
     this.#endText();
-    this.#out.output.write(`${this.paint('dim', printable(text))}\n`);
+    this.#out.output.write(`${this.paint('dim', this.#wrapped(printable(text)))}\n`);
   }
 
   error(message: string): void {
     this.#stopSpinning();
     this.#endText();
     this.#out.errors.write(
-      this.#isTerminal ? `${this.paint('red', `✗ ${printable(message)}`)}\n` : `plugboard chat: ${message}\n`,
+      this.#isTerminal ? `${this.paint('red', this.#wrapped(`✗ ${printable(message)}`))}\n` : `plugboard chat: ${message}\n`,
     );
   }
 
   /** Styled if the output is a terminal and `NO_COLOR` is not set. */
   paint(format: 'bold' | 'dim' | 'red', text: string): string {
     return styleText(format, text, { stream: this.#out.output });
+  }
+
+  /** A text of whole lines, broken between words. */
+  #wrapped(text: string): string {
+    if (!this.#isTerminal) return text;
+    let wrapped = '';
+    new WordWrap((piece) => (wrapped += piece), this.#columns).write(text);
+    return wrapped;
   }
 
   #text(text: string): void {
@@ -139,20 +154,8 @@ export class AnswerView {
   }
 
   #newWrap(): WordWrap {
-    const { output } = this.#out;
-    return new WordWrap(
-      (text) => output.write(text),
-      () => output.columns ?? DEFAULT_COLUMNS,
-    );
+    return new WordWrap((text) => this.#out.output.write(text), this.#columns);
   }
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal obeys them
-const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
-
-/** Removes what a terminal would obey: a model's text moves no cursor and sets no title. */
-function printable(text: string): string {
-  return text.replace(CONTROLS, '');
 }
 
 function truncate(text: string): string {

@@ -1,5 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { stripVTControlCharacters } from 'node:util';
+import { printable } from './printable.js';
 
 const START = '\x1b[200~';
 const END = '\x1b[201~';
@@ -14,7 +16,8 @@ interface TerminalInput extends NodeJS.ReadableStream {
 
 /**
  * Stands between a terminal and readline, for which every line break ends a message. Pasted text of
- * several lines is kept apart, and the line shows `[pasted text 1, 12 lines]` in its place.
+ * several lines is kept apart, and the line shows `[pasted text 1, 12 lines]` in its place. Control
+ * characters in it are no keys, and are removed.
  */
 export class PasteFilter extends Transform {
   readonly isTTY = true;
@@ -67,7 +70,7 @@ export class PasteFilter extends Transform {
 
   #shown(pasted: string): string {
     // A terminal sends line breaks as the Enter key does.
-    const text = pasted.replace(/\r\n?/g, '\n').replace(/\n+$/, '');
+    const text = printable(stripVTControlCharacters(pasted.replace(/\r\n?/g, '\n'))).replace(/\n+$/, '');
     const lines = text.split('\n').length;
     if (lines === 1) return text;
     const mark = `[pasted text ${this.#pasted.size + 1}, ${lines} lines]`;

@@ -48,7 +48,7 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
   const typed = lines[Symbol.asyncIterator](); // what is typed from now on waits
   try {
     if (paste) {
-      output.write(`${BRACKETED_PASTE.on}Talking to ${view.paint('bold', chat.agent)}. /help lists the commands. `);
+      output.write(`${BRACKETED_PASTE.on}Talking to ${view.paint('bold', chat.agent)}. /help lists the commands.\n`);
       output.write('Ctrl-C stops an answer, Ctrl-D ends the chat.\n');
       await chat.recall();
       prompt();
