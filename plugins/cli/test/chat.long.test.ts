@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { LIVE_TRANSPORTS } from '../../../test/support/live.js';
@@ -61,6 +62,27 @@ t.test('a terminal shows a spinner, breaks lines between words, and shows usage 
   await chat.shows('Talking to fast, session chat-');
   chat.type('\x04');
   t.equal(await chat.code(), 0, 'a person has seen what failed');
+});
+
+t.test('what is typed during an answer is neither shown in it nor lost', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  const { promise: rest, resolve: send } = Promise.withResolvers<void>();
+  server.models.enqueue({ text: ['Half', rest, ' and half.'] }, { text: 'Two.' }, { text: 'Three.' });
+  const chat = Chat.onTerminal(t, ['--url', server.url]);
+  await chat.shows('you ›');
+  chat.type('One\r');
+  await chat.shows('Half');
+  chat.type('Second\rThi');
+  send();
+  await chat.shows('Two.');
+  await chat.shows('you › Thi');
+  chat.type('rd\r');
+  await chat.shows(' tokens in, ', 3);
+  const shown = stripVTControlCharacters(chat.output).replaceAll('\r', '');
+  t.match(shown, /you › One\nHalf and half\.\n\(.*\)\n\nyou › Second\nTwo\.\n\(.*\)\n\nyou › Third\nThree\.\n/);
+  t.equal(lastOf(server), 'Third');
+  chat.type('/exit\r');
+  t.equal(await chat.code(), 0);
 });
 
 t.test('a second Ctrl-C quits while an answer is being stopped', async (t) => {

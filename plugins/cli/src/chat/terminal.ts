@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { AnswerView, type ChatOutput } from './answer-view.js';
 import type { Chat } from './chat.js';
 import { BRACKETED_PASTE, PasteFilter } from './paste-filter.js';
+import { PromptOutput } from './prompt-output.js';
 
 /** The streams of a terminal, or of a pipe. */
 interface Terminal extends ChatOutput {
@@ -23,18 +24,28 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
   const chat = await open(view);
   const { createInterface } = await import('node:readline/promises'); // other commands do without it
   const paste = isTerminal ? new PasteFilter(input) : undefined;
-  const lines = createInterface(paste ? { input: paste, output } : { input });
+  const screen = isTerminal ? new PromptOutput(output) : undefined;
+  const lines = createInterface(paste ? { input: paste, output: screen } : { input });
   const quit = Promise.withResolvers<'quit'>();
   let ended = false; // the input may end while an answer is shown
   lines.once('close', () => {
     ended = true;
   });
-  const prompt = () => {
+  const promptText = () => {
     const { question } = chat;
-    lines.setPrompt(question === undefined ? `\n${view.paint('bold', 'you')} › ` : `${view.paint('bold', question)} › `);
-    lines.prompt();
+    return question === undefined ? `\n${view.paint('bold', 'you')} › ` : `${view.paint('bold', question)} › `;
+  };
+  const prompt = () => {
+    lines.setPrompt(promptText());
+    if (screen) screen.isSilent = false;
+    lines.prompt(true); // with what was typed meanwhile
   };
   let isAnswering = false;
+  const typedAhead: boolean[] = []; // of the lines that wait
+  lines.on('line', () => {
+    typedAhead.push(screen?.isSilent === true);
+    if (screen) screen.isSilent = true;
+  });
   lines.on('SIGINT', () => {
     if (isAnswering) {
       if (!chat.stop()) quit.resolve('quit'); // it was stopped before
@@ -54,11 +65,12 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
       prompt();
     }
     for await (const line of typed) {
+      if (typedAhead.shift()) output.write(`${promptText()}${line}\n`); // it was not echoed
       isAnswering = true;
       const goesOn = await Promise.race([chat.handle(paste ? paste.restore(line) : line, isTerminal), quit.promise]);
       isAnswering = false;
       if (goesOn !== true) break;
-      if (paste && !ended) prompt();
+      if (paste && !ended && typedAhead.length === 0) prompt();
     }
   } finally {
     lines.close();
