@@ -109,13 +109,14 @@ t.test('texts and names that servers refuse are replaced', async (t) => {
     { role: 'assistant', content: 'y', name: '/'.repeat(70) },
     { role: 'user', content: 'x', name: 'Jürgen' },
   ];
-  t.strictSame(sent(blank), [
+  t.strictSame(sent(blank, { provider: 'openai' }), [
     user('(empty message)'),
     user('(empty message)'),
     { role: 'user', content: 'x', name: 'John_Smith_j@x_' },
     { role: 'assistant', content: 'y', name: '_' },
     { role: 'user', content: 'x', name: 'Jürgen' },
   ]);
+  t.strictSame(sent([user('')]), [user('')], 'a server without a preset gets the text of the caller');
   const refusal = { type: 'refusal' as const, refusal: 'no.' };
   const parts: Message = { role: 'assistant', content: [{ type: 'text', text: 'Well, ' }, refusal] };
   t.strictSame(sent([user('x'), parts], { omit: ['refusal'] })[1], { role: 'assistant', content: 'Well, no.' });
