@@ -1,4 +1,4 @@
-import { COMPARED } from './branches.js';
+import { COMPARED, rootOf } from './branches.js';
 
 /** @typedef {import('./conversation.js').Conversation} Conversation */
 /** @typedef {import('./playground.js').Playground} Playground */
@@ -19,7 +19,7 @@ export class Address {
   /** Opens a session, and the one that belongs beside it. @param {Session} session */
   async openSession(session) {
     const { [COMPARED]: first } = session.metadata;
-    const other = this.#app.sessions.list.find(({ metadata }) => metadata[COMPARED] === session.id);
+    const other = this.#app.sessions.list.find(({ metadata }) => metadata[COMPARED] === rootOf(session));
     await this.go([first, session.id, other?.id].filter((id) => id !== undefined));
   }
 

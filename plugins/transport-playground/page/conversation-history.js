@@ -59,13 +59,14 @@ export class ConversationHistory {
   #show(session, items, hasMore) {
     const chat = this.#chat;
     const stored = turnsOf(items);
-    const { draft = '', turns = [] } = this.#app.memory.read(session.id) ?? {};
+    const { draft = '', images = [], turns = [] } = this.#app.memory.read(session.id) ?? {};
     const first = hasMore ? (stored[0]?.number ?? 0) : 0;
     this.#held = turns.filter(({ after }) => after < first);
     chat.session = session;
     chat.agent = chat.agentOfTurns = session.agent;
     chat.isStateless = false;
     chat.draft ||= draft;
+    if (chat.images.length === 0) chat.images = images;
     this.olderThan = hasMore ? items[0]?.id : undefined;
     const remembered = turns.filter(({ after }) => after >= first);
     const last = stored.at(-1)?.lastNumber ?? 0;
@@ -138,18 +139,18 @@ export class ConversationHistory {
     const chat = this.#chat;
     const memory = this.#app.memory.read(id);
     if (!memory) return false;
-    const { draft, turns, isStateless, agent } = memory;
+    const { draft, images, turns, isStateless, agent } = memory;
     for (const turn of turns) turn.startedAt = performance.now(); // the clock of the earlier page is gone
-    Object.assign(chat, { draft, turns, isStateless, ...(id !== '' && { key: id, agent, agentOfTurns: agent }) });
+    Object.assign(chat, { draft, images, turns, isStateless, ...(id !== '' && { key: id, agent, agentOfTurns: agent }) });
     void chat.follow();
     return true;
   }
 
-  /** Writes down what the server does not have. */
+  /** Writes down what the server does not have. @returns {boolean} whether there was room for it */
   remember() {
-    const { id, agent, draft, isStateless, session, turns } = this.#chat;
+    const { id, agent, draft, images, isStateless, session, turns } = this.#chat;
     const isLost = (/** @type {Turn} */ turn) => !turn.isOther && (!session || isStateless || !turn.isKept || isRunning(turn));
-    this.#app.memory.write(id, { agent, draft, isStateless, turns: [...this.#held, ...turns.filter(isLost)] });
+    return this.#app.memory.write(id, { agent, draft, images, isStateless, turns: [...this.#held, ...turns.filter(isLost)] });
   }
 
   get #sessions() {

@@ -24,6 +24,8 @@ import { TurnWatch } from './turn-watch.js';
  * @property {() => void} onChange
  */
 
+const NO_ROOM = 'A reload of the page will lose the images of this message: the tab has no room for them.';
+
 /**
  * A conversation with an agent. Its turns run one at a time, and go on while another conversation
  * is shown.
@@ -206,8 +208,17 @@ export class Conversation {
   /** @param {readonly string[]} images */
   setImages(images) {
     this.images = images;
-    this.notice = '';
+    this.notice = this.history.remember() || images.length === 0 ? '' : NO_ROOM;
     this.#app.onChange();
+  }
+
+  /** Takes the draft of another one, with its images. @param {Conversation} other */
+  takeDraft(other) {
+    const { draft, images } = other;
+    other.setDraft('');
+    other.setImages([]);
+    this.setDraft(draft);
+    this.setImages(images);
   }
 
   /** @param {string} notice */

@@ -27,7 +27,7 @@ const IMAGE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
 
 const marked = new Marked({
   gfm: true,
-  breaks: false,
+  breaks: true, // a model that writes plain text means its lines
   renderer: {
     /** HTML in a text is shown as text. */
     html({ text }) {

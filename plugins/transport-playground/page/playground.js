@@ -142,7 +142,9 @@ export class Playground extends EventTarget {
 
   /** Shows one conversation alone. @param {Conversation} closed */
   closeColumn(closed) {
+    const { chat: first } = this;
     this.show(this.chats.filter((chat) => chat !== closed));
+    if (closed === first) this.chat.takeDraft(first); // it is for both
     this.address.write();
   }
 
@@ -252,6 +254,7 @@ export class Playground extends EventTarget {
   async loadSessions() {
     if (!this.server.canKeepSessions) return;
     await this.sessions.load();
+    if (this.sessions.isRefused) this.server.access = 'refused'; // the token has ended
     this.changed();
   }
 

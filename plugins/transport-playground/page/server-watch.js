@@ -48,9 +48,7 @@ export class ServerWatch {
   async #refresh() {
     const app = this.#app;
     if (!app.server.canKeepSessions) return;
-    const before = JSON.stringify(app.sessions.list);
-    if (!app.sessions.hasMoreThanOnePage) await app.sessions.load();
-    if (before !== JSON.stringify(app.sessions.list)) app.changed();
+    if (!app.sessions.hasMoreThanOnePage) await app.loadSessions();
     if (!app.server.isLive) await this.#readTurns();
   }
 

@@ -1,4 +1,5 @@
 import { rootOf } from './branches.js';
+import { textOf } from './turn-items.js';
 
 /**
  * @typedef {object} Session a conversation, as the API shows it
@@ -33,6 +34,8 @@ export class Sessions {
   /** @type {'off' | 'loading' | 'ready' | 'failed'} */
   status = 'off';
   error = '';
+  /** Whether the list failed because of the token. */
+  isRefused = false;
   /** @type {SessionFilter} */
   filter = { search: '', agent: '', status: '' };
   #api;
@@ -56,12 +59,15 @@ export class Sessions {
       this.list = data.map((/** @type {Session} */ one) => ({ ...one, title: one.title ?? titles.get(one.id) ?? null }));
       this.hasMore = has_more;
       this.status = 'ready';
+      this.isRefused = false;
     } catch (error) {
       if (asked !== this.#asked) return;
       this.list = [];
       this.hasMore = false;
       this.status = 'failed';
-      this.error = /** @type {Error} */ (error).message;
+      const { message, status } = /** @type {import('./api.js').ApiError} */ (error);
+      this.error = message;
+      this.isRefused = status === 401;
     }
   }
 
@@ -109,18 +115,22 @@ export class Sessions {
   }
 
   /**
-   * The id of a user's message, counted from the newest, which is 1.
-   * @param {string} id @param {number} count
+   * The id of the message that began a turn; undefined if the session has none, because the message
+   * decided about a call.
+   * @param {string} id @param {readonly import('./turn.js').Turn[]} turns it and the later ones
    */
-  async messageFromEnd(id, count) {
+  async messageOf(id, turns) {
+    const left = turns.map(({ input }) => input);
     /** @type {string | undefined} */
     let before;
-    for (let left = count; ; ) {
+    for (;;) {
       const { items, hasMore } = await this.items(id, before);
-      const messages = items.filter(({ type, role }) => type === 'message' && role === 'user');
-      const found = messages.at(-left);
-      if (found || !hasMore) return String(found?.id);
-      left -= messages.length;
+      for (const { type, role, content, id: message } of items.toReversed()) {
+        const at = type === 'message' && role === 'user' ? left.lastIndexOf(textOf(content)) : -1;
+        if (at === 0) return String(message);
+        if (at > 0) left.length = at;
+      }
+      if (!hasMore) return undefined;
       before = items[0]?.id;
     }
   }

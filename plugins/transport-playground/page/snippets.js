@@ -1,3 +1,4 @@
+import { chatFields, responsesFields, trialOf } from './trial.js';
 import { messagesOf } from './turn-messages.js';
 
 /** @typedef {'curl' | 'js' | 'python' | 'wscat'} Language */
@@ -8,6 +9,7 @@ import { messagesOf } from './turn-messages.js';
  * @property {string} base of the API, with a slash at its end
  * @property {string} agent
  * @property {readonly { role: string, content: unknown }[]} messages
+ * @property {import('./trial.js').Trial} trial the prompt and parameters that are tried
  * @property {string} key of the session; empty for a request without one
  * @property {boolean} token whether the server requires one. It is written as `$PLUGBOARD_TOKEN`.
  * @property {Surface} surface
@@ -26,13 +28,14 @@ export const LANGUAGES = [
  * The request that the snippets show: the draft of a conversation, or else its last message.
  * @param {import('./conversation.js').Conversation} chat
  */
-export function requestOf({ agent, turns, isStateless, sessionKey: key, draft }) {
+export function requestOf(chat) {
+  const { agent, turns, isStateless, sessionKey: key, draft } = chat;
   const last = turns.at(-1);
   const isNew = draft.trim() !== '' || !last;
   const input = isNew ? draft.trim() || 'Hello' : last.input;
   const earlier = (isNew ? turns : turns.slice(0, -1)).map((turn) => ({ ...turn, images: [] })); // they would be too long
   const message = { role: 'user', content: input };
-  return { agent, key, messages: isStateless ? [...messagesOf(earlier), message] : [message] };
+  return { agent, key, trial: trialOf(chat), messages: isStateless ? [...messagesOf(earlier), message] : [message] };
 }
 
 /**
@@ -128,11 +131,15 @@ function wscat(request) {
 }
 
 /** The body of the request. @param {SnippetRequest} request @returns {Record<string, unknown>} */
-function bodyOf({ agent, messages, key, surface, stream }) {
+function bodyOf({ agent, messages, trial, key, surface, stream }) {
   const flow = stream ? { stream } : {};
-  if (surface === 'chat') return { model: agent, messages, ...(key !== '' && { session_id: key }), ...flow };
-  if (key !== '') return { model: agent, conversation: key, input: messages.at(-1)?.content ?? '', ...flow };
-  return { model: agent, store: false, input: messages.map((message) => ({ type: 'message', ...message })), ...flow };
+  const session = key !== '';
+  if (surface === 'chat')
+    return { model: agent, ...chatFields(trial, [...messages]), ...(session && { session_id: key }), ...flow };
+  const { reasoning, ...tried } = responsesFields(trial);
+  const fields = { ...tried, ...(trial.effort !== '' && { reasoning: { effort: trial.effort } }) };
+  if (session) return { model: agent, ...fields, conversation: key, input: messages.at(-1)?.content ?? '', ...flow };
+  return { model: agent, ...fields, store: false, input: messages.map((message) => ({ type: 'message', ...message })), ...flow };
 }
 
 /** A shell word without special characters. @param {string} text */

@@ -8,18 +8,23 @@ import { isRunning } from './turn.js';
  * @property {string} agent
  * @property {boolean} isStateless
  * @property {string} draft
+ * @property {readonly string[]} images of the draft, as data URLs
  * @property {Turn[]} turns those that the server does not keep, and the one that runs, oldest first
  */
 
 const PREFIX = 'plugboard.chat.';
 
 /**
- * Characters that all conversations of the tab take together. A browser stores about five million.
+ * Characters that all conversations of the tab take together, with their images. Browsers store
+ * between 2.5 and 5 million.
  */
-const MAX_SIZE = 1_000_000;
+const MAX_SIZE = 2_000_000;
 
-/** Characters of a turn beyond which only its message is remembered. */
-const MAX_TURN = 100_000;
+/** Characters of a turn, with its images, beyond which only its message is remembered. */
+const MAX_TURN = 1_000_000;
+
+/** Characters of that message. */
+const MAX_INPUT = 100_000;
 
 /**
  * Remembers drafts, and turns that were stopped or failed, across a reload. `sessionStorage` ends
@@ -37,14 +42,22 @@ export class TabMemory {
    * undefined}
    */
   read(id) {
-    return JSON.parse(sessionStorage.getItem(PREFIX + id) ?? 'null') ?? undefined;
+    const text = sessionStorage.getItem(PREFIX + id);
+    return text === null ? undefined : { images: [], ...JSON.parse(text) };
   }
 
-  /** @param {string} id @param {Memory} memory */
+  /**
+   * @param {string} id @param {Memory} memory @returns {boolean} whether there was room for all of
+   * it. Without room for the images of the draft, the rest is stored.
+   */
   write(id, memory) {
-    const { draft, turns } = memory;
+    const { draft, images, turns } = memory;
     this.forget(id);
-    if (draft !== '' || turns.length > 0) this.#put(PREFIX + id, JSON.stringify({ ...memory, turns: turns.map(shortened) }));
+    if (draft === '' && images.length === 0 && turns.length === 0) return true;
+    const short = { ...memory, turns: turns.map(shortened) };
+    if (this.#put(PREFIX + id, JSON.stringify(short))) return true;
+    if (images.length > 0) this.#put(PREFIX + id, JSON.stringify({ ...short, images: [] }));
+    return false;
   }
 
   /** @param {string} id */
@@ -71,21 +84,25 @@ export class TabMemory {
     return this.#unlisted;
   }
 
-  /** Stores a text. The oldest ones make room for it. @param {string} key @param {string} text */
+  /**
+   * Stores a text. The oldest ones make room for it. @param {string} key @param {string} text
+   * @returns {boolean} whether there was room
+   */
   #put(key, text) {
     const sizeOf = (/** @type {string} */ one) => sessionStorage.getItem(one)?.length ?? 0;
+    if (text.length > MAX_SIZE) return false;
     let size = this.#order.reduce((sum, one) => sum + sizeOf(one), text.length);
     while (size > MAX_SIZE && this.#order.length > 0) {
       const [oldest = ''] = this.#order;
       size -= sizeOf(oldest);
       this.forget(oldest.slice(PREFIX.length));
     }
-    if (size > MAX_SIZE) return;
     try {
       sessionStorage.setItem(key, text);
       this.#order.push(key);
+      return true;
     } catch {
-      // the browser has no room: what is shown stays until the page is left
+      return false; // the browser has no room: what is shown stays until the page is left
     }
   }
 }
@@ -95,5 +112,5 @@ function shortened(turn) {
   if (isRunning(turn) && turn.responseId !== '') return { ...turn, items: [], sequence: -1 };
   return JSON.stringify(turn).length <= MAX_TURN
     ? turn
-    : { ...turn, items: [], images: [], input: turn.input.slice(0, MAX_TURN) };
+    : { ...turn, items: [], images: [], input: turn.input.slice(0, MAX_INPUT) };
 }

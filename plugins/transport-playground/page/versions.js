@@ -32,7 +32,8 @@ export async function sendAgain(app, chat, turn, input = turn.input) {
  */
 async function branchBefore({ sessions }, { turns }, turn, session) {
   const later = turns.slice(turns.indexOf(turn)).filter((one) => one.isKept && isAsked(one));
-  const message = await sessions.messageFromEnd(session.id, later.length);
+  const message = await sessions.messageOf(session.id, later);
+  if (message === undefined) throw new Error('This line decided about a call. It cannot be changed or sent again.');
   const copy = await sessions.fork(session, message); // without the turn that the message begins
   if (!(ROOT in session.metadata)) await sessions.note(session.id, { [ROOT]: session.id });
   return sessions.note(copy.id, branchMetadata(session, copy.turns + 1));

@@ -10,8 +10,7 @@ import { header } from './header.js';
 import { followNewest, inspector } from './inspector.js';
 import { notice } from './notice.js';
 import { copyFrom } from './parts.js';
-import { openPopover } from './popover.js';
-import { followEnd, noteEnd, toEnd } from './scrolling.js';
+import { followEnd, goToEnd, isAway, noteEnd, toEnd } from './scrolling.js';
 import { listenForShortcuts, shortcutList } from './shortcuts.js';
 import { sidebar } from './sidebar.js';
 import { trialNote } from './trial-fields.js';
@@ -41,7 +40,6 @@ export class PlaygroundApp extends HTMLElement {
   eventsOf;
   isSidebarOpen = false;
   isDrawer = NARROW.matches;
-  isAtEnd = true;
   /** The turn whose message is being changed. @type {Turn | undefined} */
   edited;
   /** The session that the open menu or dialog is about. @type {Session | undefined} */
@@ -62,6 +60,7 @@ export class PlaygroundApp extends HTMLElement {
     this.addEventListener('resize', () => this.requestUpdate()); // of a text: its end may have moved
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
     this.addEventListener('show-events', (event) => this.showEventsOf(/** @type {CustomEvent} */ (event).detail));
+    this.addEventListener('toggle', focusFirst, true); // it does not bubble
     listenForFiles(this);
     listenForShortcuts(this);
     this.ariaBusy = 'true';
@@ -108,11 +107,12 @@ export class PlaygroundApp extends HTMLElement {
         <h1 class="off-screen">${app.server.settings.title}</h1>
         <div class="main" ?inert=${isCovered}>
           ${header(this)}
-          <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => noteEnd(this)}>
+          <div class=${app.chats.length === 1 ? 'transcript pane' : 'transcript'} id="transcript" tabindex="-1"
+            @scroll=${(/** @type {Event} */ event) => noteEnd(this, event)}>
             ${columns(this)}
           </div>
           <div class="dock">
-            ${this.isAtEnd || !hasTurns ? nothing : toEnd(this)}
+            ${hasTurns && isAway(this) ? toEnd(this) : nothing}
             ${notice(this)}
             ${app.chats.map((chat) =>
               trialNote(
@@ -142,7 +142,7 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {string} text @param {readonly string[]} [images] */
   say(text, images) {
-    this.isAtEnd = true;
+    goToEnd(this);
     void this.app.send(text, images);
     this.focusMessage();
   }
@@ -162,7 +162,7 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {Session} session */
   async openSession(session) {
-    this.isAtEnd = true;
+    goToEnd(this);
     this.toggleSidebar(false);
     await this.app.address.openSession(session);
     this.focusMessage();
@@ -170,7 +170,7 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {string} id of a conversation that only this tab has */
   async openTabChat(id) {
-    this.isAtEnd = true;
+    goToEnd(this);
     this.toggleSidebar(false);
     await this.app.address.go([id]);
     this.focusMessage();
@@ -214,10 +214,10 @@ export class PlaygroundApp extends HTMLElement {
     this.requestUpdate();
   }
 
-  /** @param {Event} event @param {Session} session */
-  openMenu(event, session) {
+  /** The menu is about to open for a session. @param {Session} session */
+  aimMenu(session) {
+    if (this.target !== session) this.find('#session-menu')?.hidePopover(); // of another one: the click would close it
     this.target = session;
-    openPopover(this, event, '#session-menu');
     this.requestUpdate();
   }
 
@@ -257,6 +257,13 @@ export class PlaygroundApp extends HTMLElement {
     const code = button?.closest('.code-frame')?.querySelector('code');
     if (button && code) void copyFrom(button, code.textContent ?? '');
   }
+}
+
+/** Puts the focus into a popover that has opened. @param {ToggleEvent} event */
+function focusFirst({ target, newState }) {
+  const popover = /** @type {HTMLElement} */ (target);
+  if (newState !== 'open' || !popover.popover) return;
+  /** @type {HTMLElement | null} */ (popover.querySelector('button, select, input:checked'))?.focus();
 }
 
 customElements.define('playground-app', PlaygroundApp);

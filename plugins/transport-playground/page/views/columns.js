@@ -2,7 +2,7 @@ import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
 import { openDialog } from './dialogs.js';
 import { icon, iconButton } from './parts.js';
-import { loadOlder } from './scrolling.js';
+import { loadOlder, noteEnd } from './scrolling.js';
 import { turnView } from './turn.js';
 
 /** @typedef {import('../conversation.js').Conversation} Conversation */
@@ -22,7 +22,8 @@ function column(chat, at, view) {
   const name = at === 0 ? 'First' : 'Second';
   const stop = html`<button class="small" @click=${() => chat.stop()}>${icon('stop')} Stop</button>`;
   return html`
-    <section aria-label=${`${name} conversation`}>
+    <section class="pane" tabindex="-1" aria-label=${`${name} conversation`}
+      @scroll=${(/** @type {Event} */ event) => noteEnd(view, event)}>
       <header class="column-head">
         ${agentSelect(chat, view, `${name} agent`)}
         ${iconButton('info', 'About this agent', () => view.openCard(chat))}
@@ -37,7 +38,9 @@ function column(chat, at, view) {
 
 /** @param {Conversation} chat @param {View} view @param {string} label */
 function turns(chat, view, label) {
-  const older = html`<button class="plain older" @click=${() => loadOlder(view, chat)}>Show earlier turns</button>`;
+  const onOlder = (/** @type {Event} */ { currentTarget }) =>
+    loadOlder(view, chat, /** @type {Element} */ (currentTarget).closest('.pane'));
+  const older = html`<button class="plain older" @click=${onOlder}>Show earlier turns</button>`;
   return html`
     <div class="column" role="log" aria-live="off" aria-label=${label}>
       ${chat.history.olderThan === undefined ? nothing : older} ${repeat(
@@ -80,10 +83,12 @@ function empty(chat, view) {
     const again = html`<button class="primary" @click=${() => location.reload()}>${icon('retry')} Try again</button>`;
     return welcome('The server does not answer', 'It may be starting or stopping.', again);
   }
-  if (chat.agent === '') return welcome('No agent yet', 'Add one under `agents` in plugboard.yaml.', nothing);
+  if (chat.agent === '') return welcome('No agent yet', html`Add one under <code>agents</code> in plugboard.yaml.`, nothing);
   return welcome(
     html`Talk to <em>${chat.agent}</em>`,
-    server.isLive ? 'Tool calls show here while they run.' : 'Tool calls do not show: the server does not use `websocket`.',
+    server.isLive
+      ? 'Tool calls show here while they run.'
+      : html`Tool calls do not show: the server does not use <code>websocket</code>.`,
     suggestions(chat, view),
   );
 }
@@ -99,7 +104,7 @@ function suggestions(chat, view) {
   return server.settings.suggestions.map((text) => html`<button @click=${() => view.say(text)}>${text}</button>`);
 }
 
-/** @param {unknown} title @param {string} text @param {unknown} actions */
+/** @param {unknown} title @param {unknown} text @param {unknown} actions */
 function welcome(title, text, actions) {
   return html`
     <div class="welcome">

@@ -1,7 +1,6 @@
 import { html, nothing } from 'lit/html.js';
 import { attachButton, thumbnails } from './attachments.js';
 import { icon } from './parts.js';
-import { openPopover } from './popover.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
@@ -29,8 +28,7 @@ export function composer(view) {
         ?disabled=${off} @input=${onInput} @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
       <div class="composer-row">
         ${attachButton(view)}
-        <button type="button" class="chip" aria-haspopup="dialog"
-          @click=${(/** @type {Event} */ event) => openPopover(view, event, '#mode')}>
+        <button type="button" class="chip" aria-haspopup="dialog" popovertarget="mode" ?hidden=${view.app.chats.length > 1}>
           <span class="chip-dot" data-on=${!chat.isStateless}></span>
           ${chat.isStateless ? 'Stateless' : html`Session <code>${chat.sessionKey}</code>`} ${icon('chevron')}
         </button>

@@ -1,6 +1,7 @@
-import { html } from 'lit/html.js';
+import { html, nothing } from 'lit/html.js';
 import { deleteSession, renameSession } from '../session-actions.js';
 import { sessionTitle } from '../sessions.js';
+import { copyButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
@@ -27,6 +28,16 @@ export function dialogs(view) {
     })}`;
 }
 
+/** The command that prints a token: every server has the project `default`. */
+const CREATE = 'npx plugboard token create --project default --name playground';
+
+/** The command, which is broken between its options only. */
+function command() {
+  const parts = CREATE.split(/ (?=--)/).map((part) => html`<span>${part}</span> `);
+  return html`
+    <p class="command"><span>This command prints one:</span><code>${parts}</code>${copyButton(CREATE, 'Copy the command')}</p>`;
+}
+
 /** @param {View} view */
 function tokenDialog(view) {
   const { api, server } = view.app;
@@ -35,7 +46,7 @@ function tokenDialog(view) {
     ? ['The server refused this token: it is wrong, expired or revoked.', 'bad']
     : server.access === 'ok'
       ? ['The server accepted this token.', 'good']
-      : [html`Create one with <code>plugboard token create</code>.`, 'quiet'];
+      : ['', 'quiet'];
   const onShow = (/** @type {Event} */ { target }) => {
     const isShown = /** @type {HTMLInputElement} */ (target).checked;
     /** @type {HTMLInputElement} */ (view.find('#token')).type = isShown ? 'text' : 'password';
@@ -50,7 +61,8 @@ function tokenDialog(view) {
       <input id="token" name="value" type="password" autocomplete="off" required placeholder="svcp_…"
         aria-describedby="token-state" aria-invalid=${isRefused}>
       <label class="switch"><input type="checkbox" @change=${onShow}> Show the token</label>
-      <p id="token-state" class="field-state" role="status" data-tone=${tone}>${state}</p>`,
+      <p id="token-state" class="field-state" role="status" data-tone=${tone}>${state}</p>
+      ${server.access === 'ok' ? nothing : command()}`,
     extra: api.token && forget,
     button: 'Use token',
     onSubmit: (value) => enterToken(view, value),
@@ -87,8 +99,10 @@ export function openDialog(view, name) {
   view.requestUpdate();
   void view.updateComplete.then(() => {
     const dialog = /** @type {HTMLDialogElement} */ (view.find(`#${name}-dialog`));
+    const field = dialog.querySelector('input');
+    if (name === 'token' && field && view.app.server.access === 'refused') field.value ||= view.app.api.token; // to be mended
     if (!dialog.open) dialog.showModal();
-    dialog.querySelector('input')?.select();
+    field?.select();
   });
 }
 

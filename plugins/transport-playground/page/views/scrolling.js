@@ -3,42 +3,64 @@ import { icon } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
-/** The transcript follows new text while its end is at most this many pixels away. */
+/** An area follows new text while its end is at most this many pixels away. */
 const NEAR_END = 80;
 
-/** Shows the newest text, unless the reader has scrolled up. @param {View} view */
-export function followEnd(view) {
-  if (view.isAtEnd) view.find('#transcript')?.scrollTo({ top: 1e9 });
-  else noteEnd(view); // a card that closes may leave nothing to scroll
+/** The areas whose readers have scrolled up. @type {WeakSet<Element>} */
+const away = new WeakSet();
+
+/** The areas that scroll: one for each conversation that is shown. @param {View} view */
+function areas(view) {
+  return [...view.querySelectorAll('.pane')];
 }
 
-/** Notes whether the end is in view. @param {View} view */
-export function noteEnd(view) {
-  const area = view.find('#transcript');
-  if (!area) return;
+/** Shows the newest text, where the reader has not scrolled up. @param {View} view */
+export function followEnd(view) {
+  for (const area of areas(view)) {
+    if (away.has(area))
+      note(area, view); // a card that closes may leave nothing to scroll
+    else area.scrollTo({ top: 1e9 });
+  }
+}
+
+/** An area was scrolled. @param {View} view @param {Event} event */
+export function noteEnd(view, { currentTarget }) {
+  note(/** @type {Element} */ (currentTarget), view);
+}
+
+/** Notes whether the end of an area is in view. @param {Element} area @param {View} view */
+function note(area, view) {
   const isAtEnd = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_END;
-  if (isAtEnd === view.isAtEnd) return;
-  view.isAtEnd = isAtEnd;
+  if (isAtEnd !== away.has(area)) return;
+  if (isAtEnd) away.delete(area);
+  else away.add(area);
+  view.requestUpdate();
+}
+
+/** Whether a reader has scrolled up. @param {View} view */
+export function isAway(view) {
+  return areas(view).some((area) => away.has(area));
+}
+
+/** @param {View} view */
+export function goToEnd(view) {
+  for (const area of areas(view)) away.delete(area);
   view.requestUpdate();
 }
 
 /** A button that leads to the newest text. @param {View} view */
 export function toEnd(view) {
-  const onClick = () => {
-    view.isAtEnd = true;
-    view.requestUpdate();
-  };
-  return html`<button class="to-end" @click=${onClick}>${icon('down')} Newest</button>`;
+  return html`<button class="to-end" @click=${() => goToEnd(view)}>${icon('down')} Newest</button>`;
 }
 
 /**
  * Adds earlier turns above what the reader sees, which stays where it is.
- * @param {View} view @param {import('../conversation.js').Conversation} chat
+ * @param {View} view @param {import('../conversation.js').Conversation} chat @param {Element |
+ *   null} area that shows them
  */
-export async function loadOlder(view, chat) {
-  const area = view.find('#transcript');
+export async function loadOlder(view, chat, area) {
   const below = area ? area.scrollHeight - area.scrollTop : 0;
-  view.isAtEnd = false;
+  if (area) away.add(area);
   await chat.history.loadOlder();
   await view.updateComplete;
   area?.scrollTo({ top: area.scrollHeight - below });

@@ -38,8 +38,15 @@ export function listenForShortcuts(view) {
 function otherKey(view, key, target) {
   if (key === '?' && !target.closest('input, textarea, select')) return showShortcuts;
   const isPopoverOpen = document.querySelector(':popover-open') !== null;
-  if (key === 'Escape' && !isPopoverOpen && view.app.isRunning) return () => view.app.stop();
-  return undefined;
+  if (key !== 'Escape' || isPopoverOpen) return undefined;
+  if (view.app.isRunning && !target.closest('.inspector')) return () => view.app.stop();
+  return view.panel === '' ? undefined : closePanel;
+}
+
+/** @param {View} view */
+function closePanel(view) {
+  view.showPanel('');
+  void view.updateComplete.then(() => view.focusMessage());
 }
 
 /** @param {View} view */
@@ -63,7 +70,7 @@ export function shortcutList() {
       <form method="dialog">
         <h2 id="shortcuts-title">Keyboard shortcuts</h2>
         <dl class="shortcuts">
-          ${row(['Enter'], 'Send')} ${row([shift, 'Enter'], 'Start a new line')} ${row(['Esc'], 'Stop the turn')}
+          ${row(['Enter'], 'Send')} ${row([shift, 'Enter'], 'Start a new line')} ${row(['Esc'], 'Stop the turn, or close the panel')}
           ${SHORTCUTS.map(({ code, label }) => row([alt, shift, code.slice(3)], label))}
           ${row(['?'], 'Show this list, outside of text fields')}
         </dl>

@@ -4,7 +4,6 @@ import { filterSessions } from '../session-actions.js';
 import { sessionTitle, titleOf } from '../sessions.js';
 import { openDialog } from './dialogs.js';
 import { ago, icon, iconButton } from './parts.js';
-import { openPopover } from './popover.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../sessions.js').Session} Session */
@@ -46,7 +45,7 @@ function finder(view) {
       <input type="search" aria-label="Search sessions" placeholder="Search" maxlength="200" autocomplete="off"
         .value=${search} @input=${onSearch}>
       <button class="icon-button" aria-label=${isOn ? 'Filter sessions, a filter is on' : 'Filter sessions'}
-        title="Filter" aria-pressed=${isOn} @click=${(/** @type {Event} */ event) => openPopover(view, event, '#session-filter')}>
+        title="Filter" aria-pressed=${isOn} aria-haspopup="dialog" popovertarget="session-filter">
         ${icon('filter')}
       </button>
     </div>
@@ -142,7 +141,10 @@ function row(session, view) {
         <span class="session-title">${title}</span>
         <span class="session-note">${agent} · ${view.app.isRunningIn(session) ? 'running' : ago(updated_at)}</span>
       </button>
-      ${iconButton('more', `Actions for ${title}`, (event) => view.openMenu(event, session), 'session-more')}
+      <button type="button" class="icon-button session-more" title=${`Actions for ${title}`} aria-label=${`Actions for ${title}`}
+        aria-haspopup="menu" popovertarget="session-menu" @click=${() => view.aimMenu(session)}>
+        ${icon('more')}
+      </button>
     </li>`;
 }
 

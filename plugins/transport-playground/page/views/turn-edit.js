@@ -47,8 +47,10 @@ function editor(turn, chat, view) {
     void sendAgain(view.app, chat, turn, value.trim());
   };
   const onKey = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === 'Escape') close();
-    else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) onSubmit(event);
+    if (event.key === 'Escape') {
+      event.preventDefault(); // it would stop a turn beside this one
+      close();
+    } else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) onSubmit(event);
   };
   return html`
     <form class="edit" @submit=${onSubmit}>

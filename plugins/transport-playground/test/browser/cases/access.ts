@@ -132,4 +132,51 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.page.title(), 'Plugboard');
     t.same(page.problems, []);
   });
+
+  t.test('a refused token is marked, and is there to be mended after a reload too', async (t) => {
+    const app = await startPlayground(t, { yaml: BEARER });
+    const page = await Playground.open(t, browser, app);
+    const field = page.page.getByLabel('Token', { exact: true });
+    await page.button('Copy the command').click();
+    t.equal(await page.clipboard(), 'npx plugboard token create --project default --name playground');
+    await field.fill(`${TOKEN}s`);
+    await field.press('Enter');
+    await page.page.getByText('The server refused this token').waitFor();
+    const [border, ring, bad] = await page.page.evaluate<string[]>(`(() => {
+      const { borderColor, outlineColor } = getComputedStyle(document.querySelector('#token'));
+      return [borderColor, outlineColor, getComputedStyle(document.querySelector('#token-state')).color];
+    })()`);
+    t.same([border, ring], [bad, bad]);
+    await page.page.reload();
+    await page.settled();
+    await eventually(async () => (await field.inputValue()) === `${TOKEN}s`);
+    await field.press('End');
+    await field.press('Backspace');
+    await field.press('Enter');
+    await page.page.getByText('Talk to billing').waitFor();
+    page.problems.splice(0); // the browser reports 401
+  });
+
+  t.test('a token that ends in the middle of a turn is noticed, and the turn goes on', async (t) => {
+    const app = await startPlayground(t, { yaml: BEARER });
+    const page = await Playground.open(t, browser, app);
+    const field = page.page.getByLabel('Token', { exact: true });
+    await field.fill(TOKEN);
+    await field.press('Enter');
+    await page.page.getByText('Talk to billing').waitFor();
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Half ', gate.promise, 'and whole.'] });
+    await page.say('Go on');
+    await page.page.getByText('Half').waitFor();
+    const body = { error: { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' } };
+    await page.page.route('**/v1/conversations*', (route) => route.fulfill({ status: 401, json: body }));
+    await page.page.getByText('The server refused this token').waitFor();
+    t.match(await page.page.locator('.server').innerText(), /Token refused/);
+    await page.page.unroute('**/v1/conversations*');
+    gate.resolve();
+    await page.page.getByText('Half and whole.', { exact: true }).waitFor();
+    await field.press('Enter');
+    await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
+    t.equal(await page.answer(await page.ended(0)), 'Half and whole.');
+  });
 }

@@ -121,6 +121,10 @@ export async function agentCard(t: Test, browser: Browser): Promise<void> {
     await card.getByText('A number from 0 to 2.').waitFor();
     await card.getByLabel('Temperature').fill('1.5');
     await card.getByLabel('Max tokens').fill('50');
+    const boxes = await Promise.all(
+      ['Temperature', 'Max tokens', 'Reasoning effort'].map((name) => card.getByLabel(name).boundingBox()),
+    );
+    t.equal(new Set(boxes.map((box) => `${box?.y} ${box?.height}`)).size, 1, 'the fields are on one line');
     await card.getByLabel('Reasoning effort').selectOption('low');
     await page.page.keyboard.press('Escape');
     await page.page.getByText('tried here, not saved').first().waitFor();

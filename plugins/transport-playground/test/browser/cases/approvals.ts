@@ -190,4 +190,28 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
       t.same(page.problems, []);
     });
   }
+
+  t.test('a message is changed after a line that approved, and the other version begins at that message', async (t) => {
+    const { app, page, says } = await openGuarded(t, browser);
+    says('Here it is.', 'treasure');
+    await page.ask('Where is the treasure?');
+    await page.ask('approve all');
+    await answered(page, 'Here it is.');
+    app.models.respond(({ body }) => ({ text: `Answer to ${body.messages.at(-1)?.content}` }));
+    await page.ask('And now?');
+    await page.ask('And then?');
+    const change = async (turn: number, text: string) => {
+      await page.turns.nth(turn).getByLabel('Edit and send again').click();
+      await page.page.getByLabel('Changed message').fill(text);
+      await page.page.keyboard.press('Enter');
+    };
+    await change(1, 'deny all');
+    await page.page.getByText('This line decided about a call. It cannot be changed').waitFor();
+    await page.button('Dismiss').click();
+    await change(2, 'And later?');
+    await answered(page, 'Answer to And later?');
+    const said = app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+    t.same(said, ['Where is the treasure?', 'And later?']);
+    t.same(page.problems, []);
+  });
 }

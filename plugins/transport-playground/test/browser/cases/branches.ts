@@ -111,4 +111,50 @@ export async function branches(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.page.evaluate('document.documentElement.scrollWidth'), 360);
     t.same(page.problems, []);
   });
+
+  t.test('side by side, each conversation scrolls by itself, below its own header', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.respond(({ body }) => ({ text: `Answer to ${body.messages.at(-1)?.content}\n\n${'A line.\n\n'.repeat(40)}` }));
+    await page.ask('Who are you?');
+    await page.button('Compare two agents').click();
+    const first = page.page.getByLabel('First conversation', { exact: true });
+    const second = page.page.getByLabel('Second conversation', { exact: true });
+    const scrolled = () => page.page.evaluate<number[]>('[...document.querySelectorAll(".pane")].map((pane) => pane.scrollTop)');
+    await second.getByText('Talk to bare').waitFor();
+    t.equal((await scrolled())[1], 0, 'the second one opens at its beginning');
+    const [head, bar] = [await first.locator('.column-head').boundingBox(), await page.page.locator('.top').boundingBox()];
+    t.equal(Math.round((head?.y ?? 0) - (bar?.y ?? 0) - (bar?.height ?? 0)), 1, 'nothing is above the header');
+    await page.say('And now?');
+    await eventually(async () => (await page.page.locator('.turn-foot').count()) === 3);
+    await page.rendered();
+    await first.evaluate((pane) => pane.scrollTo(0, 100));
+    await page.button('Newest').waitFor();
+    const [one = 0, other = 0] = await scrolled();
+    t.ok(one === 100 && other > 300, `${one}, ${other}`);
+    await page.button('Newest').click();
+    await page.button('Newest').waitFor({ state: 'detached' });
+    t.same(page.problems, []);
+  });
+
+  t.test('side by side, a message is changed in one conversation, and the draft stays with the one that is left', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.respond(({ body }) => ({ text: `Answer to ${body.messages.at(-1)?.content}` }));
+    await page.button('Compare two agents').click();
+    await page.say('one');
+    await eventually(async () => (await page.page.locator('.turn-foot').count()) === 2);
+    await page.message.fill('A draft');
+    const second = page.page.getByLabel('Second conversation', { exact: true });
+    await second.getByLabel('Edit and send again').click();
+    await page.page.getByLabel('Changed message').fill('ONE');
+    await page.page.keyboard.press('Enter');
+    await second.getByText('Answer to ONE').waitFor();
+    await eventually(async () => (await second.locator('.versions span').allInnerTexts()).join() === '2/2');
+    t.same(await asked(page), ['one', 'ONE']);
+    await page.button('Close the first conversation').click();
+    await eventually(async () => (await page.turns.count()) === 1);
+    t.equal(await page.message.inputValue(), 'A draft');
+    t.same(page.problems, []);
+  });
 }

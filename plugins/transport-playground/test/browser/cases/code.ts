@@ -108,6 +108,33 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     await eventually(async () => (await rows.count()) === 0);
     t.same(page.problems, []);
   });
+
+  t.test('code has the prompt and the parameters that are tried, and runs with them', async (t) => {
+    const surfaces = '  websocket: {}\n  conversations: {}\n  responses: {}\n  playground: {}\n';
+    const app = await startPlayground(t, { surfaces });
+    const page = await Playground.open(t, browser, app);
+    app.models.respond({ text: 'Ahoy.' });
+    await page.button('About this agent').click();
+    await page.page.getByLabel("Prompt in place of the agent's").fill('You are a pirate.');
+    await page.page.getByLabel('Temperature').fill('1.5');
+    await page.page.getByLabel('Max tokens').fill('50');
+    await page.page.getByLabel('Reasoning effort').selectOption('low');
+    await page.page.keyboard.press('Escape');
+    await page.button('Code').click();
+    const shell = new Shell(t, app.started.folder);
+    for (const surface of ['Chat completions', 'Responses']) {
+      await page.button(surface).click();
+      const { code, output } = await shell.run((await page.page.locator('.snippet').innerText()).replace('curl ', 'curl -s '));
+      t.equal(code, 0);
+      t.equal(textOf(JSON.parse(output)), 'Ahoy.', surface);
+      t.match(app.asked, { temperature: 1.5, reasoning_effort: 'low', messages: [{ content: 'You are a pirate.' }, {}] });
+      t.match(JSON.stringify(app.asked), /"max(_completion)?_tokens":50/);
+    }
+    await page.page.keyboard.press('Escape');
+    await page.page.locator('.inspector').waitFor({ state: 'detached' });
+    t.pass('Escape closes the panel');
+    t.same(page.problems, []);
+  });
 }
 
 /** The text of a completion or a response. */

@@ -166,4 +166,33 @@ export async function images(t: Test, browser: Browser): Promise<void> {
     t.match(await turn.locator('.asked').innerText(), 'What is this?');
     t.same(page.problems, []);
   });
+
+  t.test('the images of a draft are there after a reload, and a tab without room for them says so', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const thumbnails = page.page.locator('.thumbnails img');
+    await give(page, 'paste');
+    await page.message.fill('What is this?');
+    await thumbnails.waitFor();
+    await page.page.reload();
+    await page.settled();
+    await thumbnails.waitFor();
+    t.equal(await page.message.inputValue(), 'What is this?');
+    await page.button('Remove image 1').click();
+    await page.page.reload();
+    await page.settled();
+    await eventually(async () => (await page.message.inputValue()) === 'What is this?');
+    t.equal(await thumbnails.count(), 0);
+
+    await page.page.evaluate(`for (let size = 5_000_000; size > 1000; size /= 2) {
+      try { for (;;) sessionStorage.setItem('other' + Math.random(), 'x'.repeat(size)); } catch {}
+    }`);
+    await page.page.locator('#image-files').setInputFiles([file('photo.png', 'image/png', noise(300))]);
+    await thumbnails.waitFor();
+    await page.page.getByText('A reload of the page will lose the images of this message').waitFor();
+    app.models.enqueue({ text: 'Noise.' });
+    await page.ask('What is this?');
+    t.match(JSON.stringify(app.asked.messages), /image_url/, 'it is sent all the same');
+    t.same(page.problems, []);
+  });
 }

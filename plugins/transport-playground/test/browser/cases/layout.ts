@@ -138,4 +138,24 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.button('Newest').count(), 0);
     t.same(page.problems, []);
   });
+
+  t.test('an image of a message is above its text, and a finger does not hit what removes it', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app, { width: 360, height: 740, touch: true });
+    const png = await page.page.evaluate<string>(`(() => {
+      const canvas = document.createElement('canvas');
+      return canvas.toDataURL().split(',')[1];
+    })()`);
+    const file = { name: 'a.png', mimeType: 'image/png', buffer: Buffer.from(png, 'base64') };
+    await page.page.locator('#image-files').setInputFiles([file]);
+    const [image, button] = [
+      await page.page.locator('.thumbnails img').boundingBox(),
+      await page.button('Remove image 1').boundingBox(),
+    ];
+    t.ok(image && button && button.x >= image.x + image.width, 'the button is beside the image');
+    const turn = await page.ask('What is this?');
+    const [shown, text] = [await turn.locator('.asked img').boundingBox(), await turn.locator('.asked p').boundingBox()];
+    t.ok(shown && text && text.y >= shown.y + shown.height);
+    t.same(page.problems, []);
+  });
 }

@@ -126,4 +126,14 @@ export async function markdown(t: Test, browser: Browser): Promise<void> {
     }
     t.same(page.problems, []);
   });
+
+  t.test('the lines of a text stay lines', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: 'README.md\nsrc/index.ts\nsrc/config.ts\n\nThree files.' });
+    const turn = await page.ask('Which files are there?');
+    await turn.locator('.block').nth(1).waitFor();
+    t.equal(await page.answer(turn), 'README.md\nsrc/index.ts\nsrc/config.ts\n\nThree files.');
+    t.same(page.problems, []);
+  });
 }

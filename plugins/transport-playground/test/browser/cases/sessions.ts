@@ -138,4 +138,30 @@ export async function sessions(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.button('Show earlier turns').count(), 0);
     t.same(page.problems, []);
   });
+
+  t.test('a second click on the button of a menu closes it, and the button of another session moves it', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    for (const text of ['One', 'Two']) {
+      app.models.enqueue({ text: 'Yes.' });
+      await page.button('New chat').click();
+      await page.ask(text);
+    }
+    const open = page.page.locator(':popover-open');
+    for (const name of ['Actions for Two', 'Filter sessions', /^Session play-/]) {
+      await page.button(name).click();
+      await open.waitFor();
+      await page.button(name).click();
+      await open.waitFor({ state: 'hidden' });
+    }
+    await page.button('Actions for One').click();
+    await open.waitFor();
+    await page.button('Actions for Two').click();
+    await page.rendered();
+    const [menu, button] = [await open.boundingBox(), await page.button('Actions for Two').boundingBox()];
+    t.ok(menu && button && Math.abs(menu.y - button.y - button.height) < 20, 'below its button');
+    await page.page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.page.getByRole('dialog').getByText('Two', { exact: true }).waitFor();
+    t.same(page.problems, []);
+  });
 }
