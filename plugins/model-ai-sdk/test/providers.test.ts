@@ -63,7 +63,7 @@ const OVERLOADED: Record<ProviderName, StatusAnswer> = {
 };
 
 /** Providers that do not count the tokens of thoughts. */
-const WITHOUT_REASONING_COUNT: readonly ProviderName[] = ['bedrock', 'mistral'];
+const WITHOUT_REASONING_COUNT: readonly ProviderName[] = ['bedrock'];
 
 /** What each provider attaches to thoughts and calls, as it comes back to it. */
 const ATTACHED: Record<ProviderName, RegExp> = {

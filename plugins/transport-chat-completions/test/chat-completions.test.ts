@@ -315,7 +315,9 @@ t.test('the access log has the turn and a hash of the session key', async (t) =>
     tool: { entry: 'tools.clock', name: 'clock' },
   } as const;
   const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 0, reasoningTokens: 0 };
-  const batches = [[step, call], [{ ...step, step: 2 }], [{ ...finished, usage }]] satisfies AgentEvent[][];
+  const counted = { type: 'usage', usage } as const;
+  const second = { ...step, step: 2 };
+  const batches = [[step, counted, call], [second, counted], [{ ...finished, usage }]] satisfies AgentEvent[][];
   for (const stream of [false, true]) {
     const { ask, notes } = startRoute({ batches });
     const reply = await ask({ stream, user: 'ann' });
@@ -333,6 +335,12 @@ t.test('the access log has the turn and a hash of the session key', async (t) =>
     });
     t.match(notes.session_hash, /^[0-9a-f]{16}$/);
     t.notMatch(JSON.stringify(notes), /ann/);
+  }
+  for (const stream of [false, true]) {
+    const partly = startRoute({ batches: [[step, call, second, counted, counted, { ...finished, usage }]] });
+    const reply = await partly.ask({ stream });
+    if (stream) await chunksOf(reply);
+    t.match(partly.notes, { input_tokens: 10, usage_known: false }, 'one of two model calls was not counted');
   }
   const { ask, notes } = startRoute({ batches: [[step, { ...finished, usage: NO_USAGE, rawReason: 'SAFETY' }]] });
   await ask();

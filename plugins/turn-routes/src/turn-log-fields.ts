@@ -1,9 +1,12 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
+import type { Failure, TurnFinished, Usage } from '@plugboard/kernel/contracts';
 
 /** Collects the access log fields of a turn from its events. */
 export class TurnLogFields {
   #steps = 0;
+  /** The model calls whose prompt was counted. */
+  #counted = 0;
+  #isCounted = false;
   #toolCalls = 0;
   #finished: TurnFinished | undefined;
   #failure: Failure | undefined;
@@ -12,6 +15,7 @@ export class TurnLogFields {
   add(batch: readonly AgentEvent[]): void {
     for (const event of batch) {
       if (event.type === 'step') this.step();
+      else if (event.type === 'usage') this.usage(event.usage);
       else if (event.type === 'tool-call') this.toolCall();
       else if (event.type === 'finished') this.finished(event);
       else if (event.type === 'failed') this.failed(event.failure);
@@ -20,6 +24,14 @@ export class TurnLogFields {
 
   step(): void {
     this.#steps++;
+    this.#isCounted = false;
+  }
+
+  /** The counts of the step. Later ones of the same step replace them. */
+  usage({ promptTokens }: Usage): void {
+    if (promptTokens === 0 || this.#isCounted) return;
+    this.#isCounted = true;
+    this.#counted++;
   }
 
   toolCall(): void {
@@ -46,7 +58,7 @@ export class TurnLogFields {
       input_tokens: usage?.promptTokens,
       output_tokens: usage?.completionTokens,
       // Every request has tokens: none means that the model server did not count them.
-      usage_known: this.#steps > 0 && usage?.promptTokens === 0 ? false : undefined,
+      usage_known: usage !== undefined && this.#counted < this.#steps ? false : undefined,
       finish_reason: rawReason,
       outcome: this.#failure && outcomeOf(this.#failure),
     };

@@ -2,6 +2,7 @@ import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageMo
 import type { IdSource, ModelError, ModelEvent } from '@plugboard/kernel';
 import type { ModelEnd, Usage } from '@plugboard/kernel/contracts';
 import type { Failures } from '../failure/failures.js';
+import { isObject } from '../json/json.js';
 import { type AnswerPart, type CallData, type MessageData, type PartOptions, stored } from '../request/answer-data.js';
 import { MessageGuard } from './message-guard.js';
 
@@ -213,14 +214,21 @@ function merged(options: PartOptions | undefined, added: PartOptions | undefined
 }
 
 /** Token counts in whole numbers; undefined if the provider counted nothing (AI-5). */
-function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
+function usageOf({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): Usage | undefined {
   if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined;
   return {
     promptTokens: count(inputTokens.total),
     completionTokens: count(outputTokens.total),
     cachedTokens: count(inputTokens.cacheRead),
-    reasoningTokens: count(outputTokens.reasoning),
+    reasoningTokens: count(outputTokens.reasoning ?? reasoningOf(raw)),
   };
+}
+
+/** The tokens of thoughts in the counts of Mistral, which its package leaves out. */
+function reasoningOf(raw: LanguageModelV4Usage['raw']): number | undefined {
+  const details = raw?.completion_tokens_details;
+  const tokens = isObject(details) ? details.reasoning_tokens : undefined;
+  return typeof tokens === 'number' ? tokens : undefined;
 }
 
 function count(tokens: number | undefined): number {

@@ -81,12 +81,13 @@ function* events(answer: NativeAnswer, { body }: NativeRequest): Events<Body> {
   }));
   if (tool_calls.length > 0) yield chunk({ content: '', tool_calls });
   if (answer.finish === null) return;
-  const [prompt, cached, tokens] = answer.usage ?? [10, 0, 5, 0];
+  const [prompt, cached, tokens, thoughts] = answer.usage ?? [10, 0, 5, 0];
   const usage = {
     prompt_tokens: prompt,
     completion_tokens: tokens,
     total_tokens: prompt + tokens,
     prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: thoughts },
   };
   yield { ...chunk({ content: '' }, answer.finish ?? (answer.calls ? 'tool_calls' : 'stop')), usage };
 }

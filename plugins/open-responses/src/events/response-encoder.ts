@@ -251,6 +251,7 @@ export class ResponseEncoder {
         this.#approval(event, out);
         break;
       case 'usage':
+        this.#options.logFields?.usage(event.usage);
         this.#usage = this.#usage ? addUsage(this.#usage, event.usage) : event.usage;
         break;
       case 'finished':

@@ -108,6 +108,9 @@ export class ChunkWriter {
         case 'tool-call-delta':
           out += this.#callDelta(event);
           break;
+        case 'usage':
+          this.#logFields.usage(event.usage);
+          break;
         case 'tool-call':
           this.#logFields.toolCall();
           if (!event.tool) out += this.#toolCall(event);

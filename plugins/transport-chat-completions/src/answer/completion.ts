@@ -58,6 +58,9 @@ export class AnswerBuilder {
           if (event.isRefusal) this.#refusal += event.text;
           else this.#text += event.text;
           break;
+        case 'usage':
+          this.#logFields.usage(event.usage);
+          break;
         case 'tool-call':
           this.#logFields.toolCall();
           if (!event.tool) this.#toolCalls.push(event);
