@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import type { AssistantMessage, Extra, FunctionCallPart, ToolCallPart, ToolDeclaration } from '@plugboard/kernel/contracts';
-import { PrefixDigest } from './prefix.js';
+import { digestOf, PrefixDigest } from './prefix.js';
 
 /**
  * Messages for a request to a connection. An extra stays if it is the connection's own and if
@@ -16,23 +16,41 @@ export function withOwnExtras(
   const before = new PrefixDigest(tools);
   return messages.map((message) => {
     const prefix = hasExtras(message) ? before.value : '';
-    const own = filterExtras(
-      message,
-      (extra) => extra.connection === connection && extra.prefix === prefix && !refused.has(extra),
-    );
+    const own = filterExtras(message, (extra) => extra.connection === connection && extra.prefix === prefix && !isRefused(extra));
     before.add(own);
     return own;
   });
 }
 
-/** Extras that their provider refused. As long as their session stays in memory, they stay out. */
+/** Extras that their provider refused, and those that were looked up among the digests. */
 const refused = new WeakSet<Extra>();
+const accepted = new WeakSet<Extra>();
+/**
+ * Digests of the last ones: a session that was evicted from memory is read again as new objects.
+ */
+const digests = new Set<string>();
+const MAX_DIGESTS = 10_000;
+
+function isRefused(extra: Extra): boolean {
+  if (refused.has(extra)) return true;
+  if (digests.size === 0 || accepted.has(extra)) return false;
+  const found = digests.has(digestOf(extra));
+  (found ? refused : accepted).add(extra);
+  return found;
+}
+
+function refuse(extra: Extra): void {
+  refused.add(extra);
+  digests.add(digestOf(extra));
+  const [oldest] = digests;
+  if (digests.size > MAX_DIGESTS && oldest !== undefined) digests.delete(oldest);
+}
 
 /** The provider refused a request with these messages, and accepted it without their extras. */
 export function refuseExtras(messages: readonly Message[]): void {
   for (const message of messages) {
     if (message.role !== 'assistant') continue;
-    for (const { extra } of [message, ...(message.tool_calls ?? [])]) if (extra) refused.add(extra);
+    for (const { extra } of [message, ...(message.tool_calls ?? [])]) if (extra) refuse(extra);
   }
 }
 

@@ -29,7 +29,7 @@ export function prefixOf(messages: readonly Message[], tools: readonly ToolDecla
 const digests = new WeakMap<object, string>();
 
 /** Each message is digested once, and so is the list of an agent's tools. */
-function digestOf(value: object): string {
+export function digestOf(value: object): string {
   let digest = digests.get(value);
   if (digest === undefined) {
     digest = createHash('sha256').update(JSON.stringify(value, withSortedKeys)).digest('base64url');
