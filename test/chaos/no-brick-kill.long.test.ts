@@ -13,7 +13,7 @@ import { CONTENTS, configOf, HISTORIES, startProviders, TOOLS } from './every-pr
 import { Victim } from './victim.js';
 
 const SESSIONS = rounds({ short: 1, long: 3, soak: 30 });
-/** Lives of the server in each session. */
+/** Lives of the server in each round, which has two sessions at a time. */
 const LIVES = 6;
 
 t.setTimeout(120_000 + SESSIONS * 120_000);
@@ -27,6 +27,7 @@ t.test('every provider accepts the sessions of a server that was killed (R-063, 
   for (let seed = 1; seed <= SESSIONS; seed++) {
     const random = seeded(seed);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+    const sessions = [`${seed}a`, `${seed}b`];
     const natives = providers.flatMap(({ name }, index) => (name.startsWith('native-') ? [index] : []));
     const folder = t.testdir({ 'tools.mjs': TOOLS });
     const database = join(folder, 'sessions.db');
@@ -41,19 +42,19 @@ t.test('every provider accepts the sessions of a server that was killed (R-063, 
       );
       const url = await victim.start();
       interrupted += victim.log.filter(({ event }) => event === 'turn_interrupted').length;
-      const failure = await say(url, seed, 'Use the tools');
-      t.equal(failure, undefined, `the first turn of life ${life} of session ${seed}`);
+      for (const session of sessions)
+        t.equal(await say(url, session, 'Use the tools'), undefined, `the first turn of life ${life} of session ${session}`);
       // A kill at the n-th request of a turn, or some time after it.
       const asked = Promise.withResolvers<void>();
       let left = 1 + Math.floor(random() * 3);
       onRequest = () => {
         if (--left === 0) asked.resolve();
       };
-      const turn = say(url, seed, pick(CONTENTS)).catch(() => 'cut');
-      await Promise.race([asked.promise, turn]);
+      const turns = Promise.all(sessions.map((session) => say(url, session, pick(CONTENTS)).catch(() => 'cut')));
+      await Promise.race([asked.promise, turns]);
       await wait(random() * 10);
       await victim.kill();
-      if ((await turn) === 'cut') cut++;
+      cut += (await turns).filter((outcome) => outcome === 'cut').length;
       onRequest = () => {};
     }
     const refusedBefore = providers.map(({ refusals }) => refusals.length);
@@ -62,7 +63,8 @@ t.test('every provider accepts the sessions of a server that was killed (R-063, 
     for (const [index, { name }] of providers.entries()) {
       await writeFile(join(app.folder, 'plugboard.yaml'), yaml(index));
       t.equal((await app.server.reload()).refused, undefined);
-      t.equal(await say(app.url, seed, 'Still there?'), undefined, `session ${seed} on ${name}`);
+      for (const session of sessions)
+        t.equal(await say(app.url, session, 'Still there?'), undefined, `session ${session} on ${name}`);
     }
     for (const [index, { name, refusals }] of providers.entries())
       t.same(refusals.slice(refusedBefore[index]), [], `${name} refused nothing of session ${seed}`);
@@ -73,7 +75,7 @@ t.test('every provider accepts the sessions of a server that was killed (R-063, 
 });
 
 /** @returns what went wrong. @throws if the connection breaks. */
-async function say(url: string, session: number, content: unknown): Promise<string | undefined> {
+async function say(url: string, session: string, content: unknown): Promise<string | undefined> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

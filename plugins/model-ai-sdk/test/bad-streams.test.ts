@@ -104,6 +104,12 @@ for (const name of NAMES) {
       const frames = server.frames({ calls, finish: null });
       return frames.slice(0, Math.max(1, frames.length - 2));
     });
+    const broken = await play(t, name, (server) => {
+      const bytes = Buffer.concat(server.frames({ text: ['Hello'] }).map((frame) => Buffer.from(frame as string)));
+      return [bytes.subarray(0, bytes.length / 3)];
+    });
+    t.match(broken.message, /cut off/, 'in the middle of an event');
+    t.ok(broken.retryable);
     t.match(cut.message, /cut off/, 'in the middle of arguments');
     t.ok(cut.retryable);
     t.notOk(cut.types.includes('end'));

@@ -172,6 +172,8 @@ export class Failures {
         cause: error,
       });
     }
+    // Bedrock's answer ended in the middle of a frame.
+    if (/^incomplete\b.*\bstream\b/i.test(text)) return this.brokenOff(error);
     const { isRetryable, value } = fieldsOf(error);
     const retryable = isRetryable === true || TRANSIENT_TYPE.test(String(fieldsOf(value).type));
     const what = text === '' ? 'the provider reported an error.' : `the provider reported an error: ${text}`;

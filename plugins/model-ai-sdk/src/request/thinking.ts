@@ -11,8 +11,10 @@ type Options = Partial<LanguageModelV4CallOptions>;
  */
 export function withPossibleThinking(options: Options, prompt: LanguageModelV4Prompt, kind: ProviderKind): Options {
   const { namespace, thinking } = kind;
-  if (thinking === undefined || prompt.at(-1)?.role !== 'tool') return options;
-  const answer = prompt.findLast(({ role }) => role === 'assistant');
+  const last = prompt.findLastIndex(({ role }) => role === 'assistant');
+  // A message of the user may follow the results: it gave up the calls.
+  if (thinking === undefined || !prompt.slice(last + 1).some(({ role }) => role === 'tool')) return options;
+  const answer = prompt[last];
   if (answer?.role !== 'assistant' || answer.content[0]?.type === 'reasoning') return options;
   const own = options.providerOptions?.[namespace];
   const given = own?.[thinking];

@@ -268,6 +268,8 @@ t.test('a tool step that another connection or the caller began is continued wit
     const thinkingIn = () => JSON.stringify(server.requests.at(-1)?.body).includes('"type":"enabled"');
     await readAll(connection, { messages: foreign, tools: [CLOCK] });
     t.notOk(thinkingIn(), name);
+    await readAll(connection, { messages: [...foreign, TIME], tools: [CLOCK] });
+    t.notOk(thinkingIn(), 'nor if a message of the user follows the results');
     await readAll(connection, { messages: [...foreign, { role: 'assistant', content: 'Noon.' }, TIME], tools: [CLOCK] });
     t.ok(thinkingIn(), 'the next turn thinks again');
     server.enqueue({ thinking: ['Hm.'], calls: [{ id: 'a', name: 'clock', input: { zone: 'UTC' } }] });

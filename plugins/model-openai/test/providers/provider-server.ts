@@ -64,6 +64,7 @@ export class ProviderServer {
   readonly #provider: Provider;
   readonly #sent: Answer[] = [];
   #failsNext = false;
+  #failure: { status: number; after: number } | undefined;
   #turn = 0;
 
   private constructor(
@@ -83,6 +84,16 @@ export class ProviderServer {
     this.#failsNext = true;
   }
 
+  /** Answers a request with an error status. @param after requests that it answers before. */
+  failAfter(after: number, status: number): void {
+    this.#failure = { status, after };
+  }
+
+  /** Answers all requests again. */
+  recover(): void {
+    this.#failure = undefined;
+  }
+
   /** What was missing since the last call. */
   takeMissing(): readonly string[] {
     const missing = this.#missing;
@@ -99,11 +110,12 @@ export class ProviderServer {
     }
     this.#missing.push(...[this.#provider.missing?.(request, this.#sent)].filter((one) => one !== undefined));
     const last = lastText(body);
+    if (this.#failure && this.#failure.after-- === 0) return { status: this.#failure.status };
     if (this.#failsNext) {
       this.#failsNext = false;
       return this.#provider.passing;
     }
-    if (last.includes('disaster')) return this.#provider.lasting.script;
+    if (last.endsWith('disaster')) return this.#provider.lasting.script;
     const answer = this.#answerTo(body, last);
     this.#sent.push(answer);
     const provider = this.#provider;
