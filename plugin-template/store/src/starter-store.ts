@@ -29,6 +29,12 @@ import { type Session, State, StateFile } from './state.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
+/** Where a session is in the order of all: sessions of the same time by their creation. */
+interface Place {
+  readonly updatedAt: number;
+  readonly sequence: number;
+}
+
 /**
  * Stores sessions in one JSON file.
  *
@@ -123,21 +129,23 @@ export class StarterStore implements SessionStore {
   }
 
   async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
-    const all = [...this.#state.sessions.values()].map(infoOf);
-    if (order === 'desc') all.reverse();
-    const visible = all.filter(({ id }) => id.project === project && (agents?.includes(id.agent) ?? true));
-    const last = visible.findIndex(({ conversation }) => conversation === after);
-    if (after !== undefined && last < 0) return [];
-    return visible
-      .slice(last + 1)
-      .filter((info) => user === undefined || info.user === user)
-      .slice(0, limit);
+    const own = [...this.#state.sessions.values()].map(infoOf).filter(({ id }) => id.project === project);
+    const sequence = own.findIndex(({ conversation }) => conversation === after?.conversation);
+    const places = own.map((info, at) => ({ info, updatedAt: info.updatedAt, sequence: at }));
+    const sign = order === 'asc' ? 1 : -1;
+    const compare = (a: Place, b: Place) => sign * (a.updatedAt - b.updatedAt || a.sequence - b.sequence);
+    return places
+      .filter(({ info }) => (agents?.includes(info.id.agent) ?? true) && (user === undefined || info.user === user))
+      .filter((place) => after === undefined || compare(place, { updatedAt: after.updatedAt, sequence }) > 0)
+      .sort(compare)
+      .slice(0, limit)
+      .map(({ info }) => info);
   }
 
   setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     return this.#change(({ sessions }) => {
       const session = sessions.get(keyOf(id));
-      if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.#clock.now() });
+      if (session) Object.assign(session, { metadata: structuredClone(metadata) });
     });
   }
 

@@ -122,9 +122,8 @@ export class MemorySession {
     this.#title ??= sessionTitle(value);
   }
 
-  setMetadata(metadata: FrozenCopy<Metadata>, now: number): void {
+  setMetadata(metadata: FrozenCopy<Metadata>): void {
     this.#metadata = metadata;
-    this.#updatedAt = now;
   }
 
   setSummary(summary: FrozenCopy<Summary>): void {

@@ -138,7 +138,7 @@ export class MemoryStore implements SessionStore {
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     if (this.#find(id)) throw new SessionExists();
     const session = new MemorySession(id, this.#origin(id));
-    session.setMetadata(copyMetadata(metadata), session.origin.createdAt);
+    session.setMetadata(copyMetadata(metadata));
     if (messages.length > 0) session.add(copyMessages(messages), session.origin.createdAt);
     this.#addNew(session);
   }
@@ -161,7 +161,7 @@ export class MemoryStore implements SessionStore {
     if (!session) return;
     const copy = copyMetadata(metadata);
     this.#budget.assertFits(session.bytesWith({ metadata: copy }), 'the session');
-    session.setMetadata(copy, this.#now());
+    session.setMetadata(copy);
     this.#resize(session);
   }
 

@@ -1,21 +1,31 @@
 import type { SessionInfo, SessionPage } from '@plugboard/kernel/contracts';
 import type { MemorySession } from './memory-session.js';
 
-/** Returns one page of a project's sessions, ordered by creation. */
+/** Returns one page of a project's sessions, ordered by last activity. */
 export function sessionPage(
   sessions: Iterable<MemorySession>,
   project: string,
   { limit, order, after, user, agents }: SessionPage,
 ): readonly SessionInfo[] {
   const allowed = agents && new Set(agents);
-  const found = [...sessions].filter(({ id }) => id.project === project && (allowed?.has(id.agent) ?? true)).sort(byCreation);
-  if (order === 'desc') found.reverse();
-  const last = found.findIndex(({ conversation }) => conversation === after);
-  if (after !== undefined && last < 0) return [];
-  const infos = found.slice(last + 1).map((session) => session.info);
-  return infos.filter((info) => user === undefined || info.user === user).slice(0, limit);
+  const all = [...sessions].filter(({ id }) => id.project === project);
+  const sequence = all.find(({ conversation }) => conversation === after?.conversation)?.origin.sequence ?? -1;
+  const compare = order === 'asc' ? byActivity : (a: Place, b: Place) => byActivity(b, a);
+  return all
+    .map((session) => ({ info: session.info, sequence: session.origin.sequence }))
+    .filter(({ info }) => (allowed?.has(info.id.agent) ?? true) && (user === undefined || info.user === user))
+    .filter((place) => after === undefined || compare(place, { info: after, sequence }) > 0)
+    .sort(compare)
+    .slice(0, limit)
+    .map(({ info }) => info);
 }
 
-function byCreation({ origin: a }: MemorySession, { origin: b }: MemorySession): number {
-  return a.createdAt - b.createdAt || a.sequence - b.sequence;
+/** Where a session is in the order of all. */
+interface Place {
+  readonly info: Pick<SessionInfo, 'updatedAt'>;
+  readonly sequence: number;
+}
+
+function byActivity(a: Place, b: Place): number {
+  return a.info.updatedAt - b.info.updatedAt || a.sequence - b.sequence;
 }

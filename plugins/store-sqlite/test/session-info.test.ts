@@ -27,7 +27,7 @@ t.test('S-19 metadata that cannot be read fails its session only, and no list', 
     database.prepare("UPDATE session SET metadata = ? WHERE key = 'anna'").run(text);
     database.close();
     const { store, logs, close } = openStore(folder);
-    const { conversation = '' } = (await store.info(session('ben'))) ?? {};
+    const after = await store.info(session('ben'));
     await t.rejects(store.info(ANNA), { code: 'bad_row', message: problem }, text);
     await t.rejects(store.info(ANNA), {
       message: /sessions\.db: the metadata of session 1 .+ Only the session it belongs/,
@@ -37,7 +37,7 @@ t.test('S-19 metadata that cannot be read fails its session only, and no list', 
     t.match(logs, [
       { level: 'error', msg: 'a session cannot be read and is left out of a list', err: { code: 'bad_row', message: problem } },
     ]);
-    t.match(await store.list(OWNER.project, { limit: 2, order: 'desc', after: conversation }), []);
+    t.match(await store.list(OWNER.project, { limit: 2, order: 'desc', after }), []);
     t.same(await loaded(store, ANNA), { version: 1, messages: turn(1) }, 'its turns continue');
     t.same(await store.health(), { ok: true });
     close();
@@ -66,10 +66,10 @@ t.test('a list is read along an index, whatever it is filtered by, and is not so
   const { database, close } = openStore(t.testdir());
   t.teardown(close);
   const indexes = {
-    asc: 'session_by_creation (project=? AND created_at>?)',
-    desc: 'session_by_creation (project=? AND created_at<?)',
-    ascOfUser: 'session_by_user (project=? AND user=? AND created_at>?)',
-    descOfUser: 'session_by_user (project=? AND user=? AND created_at<?)',
+    asc: 'session_by_activity (project=? AND updated_at>?)',
+    desc: 'session_by_activity (project=? AND updated_at<?)',
+    ascOfUser: 'session_by_user (project=? AND user=? AND updated_at>?)',
+    descOfUser: 'session_by_user (project=? AND user=? AND updated_at<?)',
   };
   for (const name of ['asc', 'desc', 'ascOfUser', 'descOfUser'] as const) {
     const plan = database.prepare(`EXPLAIN QUERY PLAN ${SESSION_INFO_SQL[name]}`).all();

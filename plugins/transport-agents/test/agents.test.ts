@@ -86,7 +86,7 @@ t.test('fulfils the plugin contract', async (t) => {
   pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url) });
 });
 
-t.test('the card shows description, connections and tools, and settings to an administrator alone', async (t) => {
+t.test('C-161 the card shows description, connections and tools, and settings to an administrator alone', async (t) => {
   const { status, body } = await get('ops', 'reader');
   t.equal(status, 200);
   t.match(body, {
@@ -109,7 +109,7 @@ t.test('the card shows description, connections and tools, and settings to an ad
   t.match((await get('fast', 'reader')).body, { kind: 'model', tools: [], models: ['fast'], description: null });
 });
 
-t.test('a tool has its whole description and schema at its own address', async (t) => {
+t.test('C-161 a tool has its whole description and schema at its own address', async (t) => {
   const { body } = await get('ops/tools/desk/look', 'reader');
   t.equal(body.description, LONG);
   t.match(body.input_schema, { required: ['topic'] });
@@ -117,7 +117,7 @@ t.test('a tool has its whole description and schema at its own address', async (
   t.match(await get('ops/tools/desk/nothing', 'reader'), { status: 404, body: { error: { code: 'tool_not_found' } } });
 });
 
-t.test('toolVisibility hides tools from everybody', async (t) => {
+t.test('C-162 toolVisibility hides tools from everybody', async (t) => {
   for (const who of ['reader', 'boss']) {
     const shy = (await get('shy', who)).body.tools as object[];
     t.strictSame(shy[0], { entry: 'desk', name: 'look' });
@@ -132,7 +132,7 @@ t.test('toolVisibility hides tools from everybody', async (t) => {
   }
 });
 
-t.test('S-01 an agent that the token may not use is as unknown as one that does not exist', async (t) => {
+t.test('S-01 C-162 an agent that the token may not use is as unknown as one that does not exist', async (t) => {
   for (const [who, name] of [
     ['boss', 'nobody'],
     ['only', 'ops'],
@@ -154,7 +154,7 @@ t.test('S-01 an agent that the token may not use is as unknown as one that does 
   t.equal((await get('shy', 'only')).status, 200);
 });
 
-t.test('a tool runs as the model would run it, with an audit line', async (t) => {
+t.test('C-163 a tool runs as the model would run it, with an audit line', async (t) => {
   t.match(await run('look', about('rain')), {
     status: 200,
     body: { object: 'agent.tool_result', content: 'about rain', images: [], is_error: false, milliseconds: Number },
@@ -171,7 +171,7 @@ t.test('a tool runs as the model would run it, with an audit line', async (t) =>
   t.match((await run('long', about('x'))).body, { content: /truncated: 5000 bytes in total/ });
 });
 
-t.test('a call that needs approval runs when the person approves it', async (t) => {
+t.test('C-164 a call that needs approval runs when the person approves it', async (t) => {
   const burnt = () => closed.started.logs.filter(({ event, tool }) => event === 'tool_run' && tool === 'desk/burn').length;
   for (const [tool, topic] of [
     ['burn', 'x'],
@@ -184,7 +184,7 @@ t.test('a call that needs approval runs when the person approves it', async (t) 
   t.match((await run('burn', { ...about('x'), approve: true })).body, { content: 'The tool failed: on fire', is_error: true });
 });
 
-t.test('S-14 only administrators run tools, and on an open server everybody is one', async (t) => {
+t.test('S-14 C-164 only administrators run tools, and on an open server everybody is one', async (t) => {
   for (const who of ['reader', 'usual']) {
     const { status, body } = await run('look', about('rain'), who);
     t.equal(status, 403);

@@ -93,19 +93,30 @@ t.test('a change without metadata is refused', async (t) => {
   t.match(error, { status: 400, body: { error: { param: 'metadata', code: 'missing_required_parameter' } } });
 });
 
-t.test('filters of the list are passed on, and others are refused', async (t) => {
+t.test('C-193 filters of the list are passed on, and others are refused', async (t) => {
   let asked: unknown;
   const list: Conversations['list'] = async (page) => {
     asked = page;
     return [];
   };
   const ask = (query: string) => bench({ list }).ask('GET /v1/conversations', { query: new URLSearchParams(query) });
-  await ask('agent=assistant&status=running&search=%20a%27%3B--%20&user=ann&limit=5');
+  await ask('agent=assistant&status=running&search=%20a%27%3B--%20&user=ann&limit=5&metadata=a:b:c');
   const page = { limit: 6, order: 'desc', after: undefined };
-  t.strictSame(asked, { ...page, user: 'ann', agent: 'assistant', status: 'running', search: "a';--" });
+  t.strictSame(asked, {
+    ...page,
+    user: 'ann',
+    agent: 'assistant',
+    status: 'running',
+    search: "a';--",
+    metadata: { name: 'a', value: 'b:c' },
+  });
   await ask('search=%20');
-  t.strictSame(asked, { ...page, limit: 21, user: undefined, agent: undefined, status: undefined, search: undefined });
-  for (const query of ['status=busy', 'status=', `search=${'x'.repeat(201)}`, 'search=a&search=b']) {
+  const nothing = { user: undefined, agent: undefined, status: undefined, search: undefined, metadata: undefined };
+  t.strictSame(asked, { ...page, limit: 21, ...nothing });
+  const id = `conv_${'a1'.repeat(20)}`;
+  await ask(`after=${id}_1700000000123`);
+  t.match(asked, { after: { conversation: id, updatedAt: 1_700_000_000_123 } });
+  for (const query of ['status=busy', 'status=', `search=${'x'.repeat(201)}`, 'search=a&search=b', 'metadata=a', 'metadata=:b']) {
     t.match(await ask(query).catch((error) => error), { status: 400, body: { error: { param: query.replace(/=.*/s, '') } } });
   }
 });

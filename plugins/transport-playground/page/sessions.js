@@ -1,4 +1,4 @@
-import { rootOf } from './branches.js';
+import { ROOT, rootOf } from './branches.js';
 import { textOf } from './turn-items.js';
 
 /**
@@ -26,7 +26,7 @@ export function sessionTitle({ metadata, title, key }) {
   return metadata.title || title || key;
 }
 
-/** The caller's sessions, newest first. */
+/** The caller's sessions, the latest activity first. */
 export class Sessions {
   /** @type {Session[]} */
   list = [];
@@ -39,6 +39,8 @@ export class Sessions {
   /** @type {SessionFilter} */
   filter = { search: '', agent: '', status: '' };
   #api;
+  /** Where the list ends, for the next page. */
+  #cursor = '';
   /** Counts the lists that were asked for: an earlier one that arrives later is dropped. */
   #asked = 0;
 
@@ -52,12 +54,13 @@ export class Sessions {
     if (this.status !== 'ready') this.status = 'loading';
     const asked = ++this.#asked;
     try {
-      const { data, has_more } = await this.#api.get(`v1/conversations?${this.#query}`);
+      const { data, has_more, last_id } = await this.#api.get(`v1/conversations?${this.#query}`);
       if (asked !== this.#asked) return;
       const titles = new Map(this.list.map(({ id, title }) => [id, title]));
       // the server knows the title when the first turn has ended
       this.list = data.map((/** @type {Session} */ one) => ({ ...one, title: one.title ?? titles.get(one.id) ?? null }));
       this.hasMore = has_more;
+      this.#cursor = last_id ?? '';
       this.status = 'ready';
       this.isRefused = false;
     } catch (error) {
@@ -72,13 +75,13 @@ export class Sessions {
   }
 
   async more() {
-    const last = this.list.at(-1);
-    if (!last) return;
+    if (this.#cursor === '') return;
     const asked = this.#asked;
-    const { data, has_more } = await this.#api.get(`v1/conversations?${this.#query}&after=${encodeURIComponent(last.id)}`);
+    const { data, has_more, last_id } = await this.#api.get(`v1/conversations?${this.#query}&after=${this.#cursor}`);
     if (asked !== this.#asked) return;
     this.list = [...this.list, ...data];
     this.hasMore = has_more;
+    this.#cursor = last_id ?? '';
   }
 
   /** Whether more was listed than `load` reads. */
@@ -161,21 +164,17 @@ export class Sessions {
     return changed;
   }
 
-  /**
-   * The branches of a session, as far as they are among the newest 500. @param {Session} session
-   */
+  /** The branches of a session. @param {Session} session */
   async group(session) {
-    const root = rootOf(session);
+    const query = new URLSearchParams({ limit: '100', metadata: `${ROOT}:${rootOf(session)}` });
     /** @type {Session[]} */
     const found = [];
-    let after = '';
-    for (let page = 0; page < 5; page++) {
-      const { data, has_more, last_id } = await this.#api.get(`v1/conversations?limit=100${after}`);
-      found.push(...data.filter((/** @type {Session} */ one) => rootOf(one) === root));
-      if (!has_more) break;
-      after = `&after=${encodeURIComponent(last_id)}`;
+    for (let after = ''; ; ) {
+      const { data, has_more, last_id } = await this.#api.get(`v1/conversations?${query}${after}`);
+      found.push(...data);
+      if (!has_more) return found;
+      after = `&after=${last_id}`;
     }
-    return found;
   }
 
   /**

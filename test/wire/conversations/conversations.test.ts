@@ -122,7 +122,7 @@ t.test('ignored fields and parameters are named', async (t) => {
   t.notOk((await caller.get(`/${id}/items?limit=1&order=asc`)).headers.has('x-ignored-params'));
 });
 
-t.test('conversations are listed by page in order of creation, optionally for one user', async (t) => {
+t.test('C-190 C-191 conversations are listed by page in order of their last activity, optionally for one user', async (t) => {
   const { caller, server } = await startWithConversations(t);
   const empty = { object: 'list', data: [], first_id: null, last_id: null, has_more: false };
   t.strictSame(bodyOf(await caller.get()), empty);
@@ -144,12 +144,22 @@ t.test('conversations are listed by page in order of creation, optionally for on
     const { data, first_id, last_id, has_more } = await page(`?limit=3&order=asc${after}`);
     seen.push(...data.map(({ key }) => key));
     t.equal(first_id, data[0]?.id);
-    t.equal(last_id, data.at(-1)?.id);
+    t.match(last_id, `${data.at(-1)?.id}_`);
     if (!has_more) break;
     t.equal(data.length, 3);
     after = `&after=${last_id}`;
   }
   t.strictSame(seen, [...keys, 'ann:b', 'ann']);
+
+  const first = await page('?limit=2');
+  t.strictSame(keysOf(first), ['ann', 'ann:b']);
+  await server.chat(saying('More', { session_id: 'a' }));
+  await server.chat(saying('More', { session_id: 'b', user: 'ann' }));
+  await caller.post(`/${first.data[0]?.id}`, { metadata: { title: 'Renamed' } });
+  t.strictSame(keysOf(await page(`?after=${first.last_id}`)), ['e', 'd', 'c', 'b'], 'a turn moves a session, and not the page');
+  t.strictSame(keysOf(await page('?limit=3')), ['ann:b', 'a', 'ann'], 'new metadata do not');
+  t.strictSame(keysOf(await page(`?after=${first.data[1]?.id}`)), ['a', 'ann', 'e', 'd', 'c', 'b'], 'after where it is now');
+  t.strictSame(keysOf(await page('?metadata=title:Renamed')), ['ann']);
 });
 
 t.test('an invalid list query gets a 400 that names the parameter', async (t) => {

@@ -23,14 +23,16 @@ export interface Conversations {
    */
   create(target: Target, conversation: NewConversation, principal: Principal): Promise<Conversation>;
   /**
-   * Lists the sessions that match every filter, in the order of their creation. `search` matches a
-   * part of the title, the key or the metadata's `title`, in upper or lower case.
+   * Lists the sessions that match every filter, in the order of their last activity; also those
+   * whose first turn runs. `search` matches a part of the title, the key or the metadata's `title`,
+   * in upper or lower case, and `metadata` the whole value of an entry.
    */
   list(
     page: Omit<SessionPage, 'agents'> & {
       readonly agent?: string | undefined;
       readonly status?: Conversation['status'] | undefined;
       readonly search?: string | undefined;
+      readonly metadata?: { readonly name: string; readonly value: string } | undefined;
     },
     principal: Principal,
   ): Promise<readonly Conversation[]>;

@@ -76,7 +76,7 @@ export interface ConversationStore {
   info(id: SessionId): Promise<SessionInfo | undefined>;
   /** Describes a session by its opaque id (`conversationId`), if it belongs to the project. */
   find(project: string, conversation: string): Promise<SessionInfo | undefined>;
-  /** Lists the sessions of a project in the order of their creation. */
+  /** Lists the sessions of a project in the order of their last activity (`updatedAt`). */
   list(project: string, page: SessionPage): Promise<readonly SessionInfo[]>;
   /** Replaces the metadata. Does nothing if there is no such session. */
   setMetadata(id: SessionId, metadata: Metadata): Promise<void>;
@@ -134,7 +134,7 @@ export interface SessionInfo {
   readonly conversation: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Time of the last turn or metadata change, in milliseconds since the epoch. */
+  /** Time of the last turn, or of the creation, in milliseconds since the epoch. */
   readonly updatedAt: number;
   /** Number of turns. */
   readonly turns: number;
@@ -156,12 +156,13 @@ export interface SessionInfo {
 /** Which sessions of a project to list. @public */
 export interface SessionPage {
   readonly limit: number;
-  /** By creation. */
+  /** By last activity. */
   readonly order: 'asc' | 'desc';
   /**
-   * Opaque id of the last session of the previous page. If it does not exist, the page is empty.
+   * The last session of the previous page, as it was then. The page begins where that was in the
+   * list, also if the session has had a turn since, or is gone.
    */
-  readonly after?: string | undefined;
+  readonly after?: Pick<SessionInfo, 'conversation' | 'updatedAt'> | undefined;
   /** Only sessions of this end user. */
   readonly user?: string | undefined;
   /** Only sessions of these agents. */

@@ -46,6 +46,11 @@ export class SessionHistory {
     return this.#cachedBytes;
   }
 
+  /** Whether the store may not have the session: it was not loaded, or had no turns then. */
+  get mayBeNew(): boolean {
+    return this.#known === undefined || this.#known.turns === 0;
+  }
+
   /** Drops the cache. The next turn loads the conversation again. */
   release(): void {
     this.#cache(undefined);

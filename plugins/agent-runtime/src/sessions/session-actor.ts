@@ -51,6 +51,11 @@ export class SessionActor {
     return this.#isOccupied || this.#queue.length > 0;
   }
 
+  /** The turn that runs, or will run next. */
+  get firstTurn(): TurnTask | undefined {
+    return this.#running ?? this.#queue[0]?.turn;
+  }
+
   /** Whether a new turn has to wait. */
   get #isOccupied(): boolean {
     return this.#running !== undefined || this.#exclusiveWork > 0;

@@ -17,6 +17,7 @@ import {
   SessionExists,
   type SessionId,
   type SessionInfo,
+  type SessionPage,
   type StoredTurn,
   TurnError,
   type TurnPage,
@@ -33,7 +34,7 @@ import { TurnMemory } from '../limits/turn-memory.js';
 import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
-import { SessionSupervisor } from './session-supervisor.js';
+import { type BegunSession, SessionSupervisor } from './session-supervisor.js';
 
 /** Sessions that are read from the store at once, to find those that match. */
 const READ_AT_ONCE = 200;
@@ -84,8 +85,6 @@ export class SessionOperations implements Conversations {
   }
 
   async list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
-    if (page.after !== undefined && !(await this.#find(page.after, principal)))
-      throw new TurnError('invalid_request', `The conversation '${page.after}' in 'after' was not found.`, { param: 'after' });
     const found: Conversation[] = [];
     for await (const conversation of this.#listed(page, principal)) {
       if (!matches(conversation, page)) continue;
@@ -99,19 +98,47 @@ export class SessionOperations implements Conversations {
    * Reads the sessions of a list. What the store cannot filter is read page by page: one page of
    * one list at a time, between which other work runs.
    */
-  async *#listed(page: ListPage, { project, agents }: Principal): AsyncGenerator<Conversation> {
-    const { agent, status, search, limit, ...rest } = page;
-    const reach = agent === undefined ? agents : [agent].filter((name) => agents?.includes(name) ?? true);
-    const read = (after: string | undefined, size: number) =>
-      this.#storeCall(() => this.#store.list(project, { ...rest, after, limit: size, agents: reach }), 'list');
-    const isFiltered = status !== undefined || search !== undefined;
+  async *#listed(page: ListPage, principal: Principal): AsyncGenerator<Conversation> {
+    const { agent, status, search, metadata, limit, ...rest } = page;
+    const { project, agents: own } = principal;
+    const agents = agent === undefined ? own : [agent].filter((name) => own?.includes(name) ?? true);
+    const read = (after: ListPage['after'], size: number) =>
+      this.#storeCall(() => this.#store.list(project, { ...rest, after, limit: size, agents }), 'list');
+    const isFiltered = status !== undefined || search !== undefined || metadata !== undefined;
+    const begun = await this.#begun({ ...rest, agents }, project);
+    const seen = new Set(begun.map(({ conversation }) => conversation));
+    const precedes = (one: SessionInfo, other: SessionInfo) =>
+      rest.order === 'asc' ? one.updatedAt < other.updatedAt : one.updatedAt > other.updatedAt;
     for (let after = rest.after; ; ) {
       const last = after;
       const infos = await (isFiltered ? this.#inTurn(() => read(last, READ_AT_ONCE)) : read(last, limit));
-      for (const info of infos) yield this.#withStatus(info);
-      after = infos.at(-1)?.conversation;
-      if (!isFiltered || infos.length < READ_AT_ONCE) return;
+      for (const info of infos) {
+        for (let first = begun[0]; first && precedes(first, info); first = begun[0]) {
+          yield this.#withStatus(first);
+          begun.shift();
+        }
+        if (!seen.has(info.conversation)) yield this.#withStatus(info);
+      }
+      after = infos.at(-1);
+      if (infos.length >= (isFiltered ? READ_AT_ONCE : limit)) continue;
+      for (const info of begun) yield this.#withStatus(info);
+      return;
     }
+  }
+
+  /** The sessions that the store does not have yet, because their first turn runs, in order. */
+  async #begun({ order, after, user, agents }: Omit<SessionPage, 'limit'>, project: string): Promise<SessionInfo[]> {
+    const sign = order === 'asc' ? 1 : -1;
+    const all = this.#sessions
+      .begun(project)
+      .filter(({ id }) => agents?.includes(id.agent) ?? true)
+      .filter((one) => user === undefined || one.user === user)
+      .filter(({ since }) => after === undefined || sign * (since - after.updatedAt) > 0);
+    const stored = await Promise.all(all.map(({ id }) => this.#storeCall(() => this.#store.info(id), 'info', id)));
+    return all
+      .filter((_, at) => stored[at] === undefined)
+      .sort((a, b) => sign * (a.since - b.since))
+      .map(begunInfo);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -263,12 +290,12 @@ export class SessionOperations implements Conversations {
     principal: Principal,
   ): Promise<{ readonly info: SessionInfo; readonly isStored: boolean }> {
     const stored = await this.#find(conversation, principal);
-    const id = stored ? undefined : this.#sessions.findBusy(principal.project, conversation);
+    const isIt = ({ id }: BegunSession) => conversationId(id) === conversation;
+    const begun = stored ? undefined : this.#sessions.begun(principal.project).find(isIt);
     // Without a turn now, its first turn may have been stored since.
-    if (!id) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
-    if (principal.agents?.includes(id.agent) === false) throw notFound();
-    const now = this.#clock.now();
-    return { info: { id, conversation, createdAt: now, updatedAt: now, turns: 0, bytes: 0, metadata: {} }, isStored: false };
+    if (!begun) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
+    if (principal.agents?.includes(begun.id.agent) === false) throw notFound();
+    return { info: begunInfo(begun), isStored: false };
   }
 
   async #insert(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
@@ -313,8 +340,23 @@ export class SessionOperations implements Conversations {
 
 type ListPage = Parameters<Conversations['list']>[0];
 
+/** A session whose first turn waits or runs. */
+function begunInfo({ id, since, user }: BegunSession): SessionInfo {
+  const times = { createdAt: since, updatedAt: since };
+  return {
+    id,
+    conversation: conversationId(id),
+    ...times,
+    turns: 0,
+    bytes: 0,
+    ...(user !== undefined && { user }),
+    metadata: {},
+  };
+}
+
 function matches({ title, id, metadata, status }: Conversation, wanted: ListPage): boolean {
   if (wanted.status !== undefined && status !== wanted.status) return false;
+  if (wanted.metadata && metadata[wanted.metadata.name] !== wanted.metadata.value) return false;
   const search = wanted.search?.toLowerCase();
   return search === undefined || [title, id.key, metadata.title].some((text) => text?.toLowerCase().includes(search) === true);
 }

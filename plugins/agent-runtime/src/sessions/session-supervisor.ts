@@ -1,6 +1,6 @@
 import type { Clock, IdSource, Logger, PluginContext, SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
-import { conversationId, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SessionHistory } from '../conversation/session-history.js';
@@ -126,15 +126,17 @@ export class SessionSupervisor {
     return this.#active.get(name)?.actor.turns ?? [];
   }
 
-  /**
-   * A session with turns, by its opaque id. One whose first turn runs is not in the store yet.
-   */
-  findBusy(project: string, conversation: string): SessionId | undefined {
+  /** The sessions with turns that may not be in the store yet, because the first one runs. */
+  begun(project: string): readonly BegunSession[] {
+    const begun: BegunSession[] = [];
     for (const { actor, history } of this.#active.values()) {
-      const { id } = history;
-      if (actor.isBusy && id.project === project && conversationId(id) === conversation) return id;
+      const { id, mayBeNew } = history;
+      const turn = actor.firstTurn;
+      if (!turn || !mayBeNew || id.project !== project) continue;
+      const since = Math.floor(this.#clock.now() - (this.#clock.monotonic() - turn.arrivedAt));
+      begun.push({ id, since, user: turn.request.session?.user });
     }
-    return undefined;
+    return begun;
   }
 
   statusOf(id: SessionId): SessionStatus {
@@ -256,6 +258,14 @@ export class SessionSupervisor {
       if (this.#active.size > 0 || this.#crashes.size > 0) this.#sweepLater();
     });
   }
+}
+
+/** A session whose first turn waits or runs. */
+export interface BegunSession {
+  readonly id: SessionId;
+  /** When the turn arrived, in milliseconds since the epoch. */
+  readonly since: number;
+  readonly user: string | undefined;
 }
 
 function recent(crashes: readonly number[], now: number): number[] {

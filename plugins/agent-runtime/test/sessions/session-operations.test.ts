@@ -47,7 +47,7 @@ t.test('a session created by a turn is a conversation with an opaque id', async 
   t.strictSame(turns[0]?.messages, [user('Hello'), { role: 'assistant', content: 'ok' }]);
 });
 
-t.test('a list is filtered by agent, status and a search, over pages of the store', async (t) => {
+t.test('C-193 a list is filtered by agent, status and a search, over pages of the store', async (t) => {
   const { model, call } = gatedModel();
   const agents = { assistant: { model: 'fast' }, billing: { model: 'fast' } };
   const { conversations, send, store } = await conversing({ models: { fast: model }, agents });
@@ -62,11 +62,17 @@ t.test('a list is filtered by agent, status and a search, over pages of the stor
   t.strictSame(await keys({ search: 'über rain' }), ['key 0'], 'the title');
   t.strictSame(await keys({ search: 'my trip' }), ['key 1'], 'the metadata title');
   t.strictSame(await keys({ search: 'KEY 59', order: 'desc', limit: 3 }), ['key 599', 'key 598', 'key 597'], 'the key');
-  const after = conversationId({ ...S, agent: 'billing', key: 'key 591' });
+  const after = await conversations.get(conversationId({ ...S, agent: 'billing', key: 'key 591' }), OPEN);
   t.strictSame(await keys({ search: 'key 59', order: 'desc', after }), ['key 590', 'key 59'], 'the next page');
   t.strictSame(await keys({ search: 'key 59', agent: 'assistant', limit: 2 }), ['key 590', 'key 592']);
   for (const search of ['hidden', '%', "' OR '1'='1", 'key_5', '.*']) t.strictSame(await keys({ search }), [], search);
   t.strictSame(await keys({ agent: 'billing', limit: 2 }), ['key 1', 'key 3']);
+  t.strictSame(await keys({ metadata: { name: 'other', value: 'Hidden' } }), ['key 1'], 'an entry of the metadata');
+  for (const metadata of [
+    { name: 'other', value: 'hidden' },
+    { name: 'constructor', value: '' },
+  ])
+    t.strictSame(await keys({ metadata }), [], metadata.name);
   const own = { project: 'default', scopes: [], agents: ['billing'] };
   t.strictSame(await keys({ agent: 'assistant' }, own), [], 'an agent out of scope');
   t.strictSame(await keys({ search: 'key 59', limit: 2 }, own), ['key 59', 'key 591']);
@@ -78,6 +84,41 @@ t.test('a list is filtered by agent, status and a search, over pages of the stor
   answer('Hi');
   await turn;
   t.strictSame(await keys({ status: 'running' }), []);
+});
+
+t.test('C-192 a list has the sessions whose first turn runs, where they belong', async (t) => {
+  const { model, call } = gatedModel();
+  const agents = { assistant: { model: 'fast' }, billing: { model: 'fast' } };
+  const clock = new ManualClock();
+  const { conversations, send, store } = await conversing({ models: { fast: model }, agents, clock });
+  const listed = async (page: object, principal: Principal = OPEN) =>
+    await conversations.list({ limit: 10, order: 'desc', ...page }, principal);
+  const keys = async (page: object, principal?: Principal) => (await listed(page, principal)).map(({ id }) => id.key);
+  const make = async (key: string) => {
+    clock.advance(1_000);
+    await store.create({ ...S, key }, { metadata: {}, messages: [] });
+  };
+  await make('old');
+  clock.advance(1_000);
+  const turn = send('Hello', { key: 'fresh', user: 'ann' });
+  const { answer } = await call(1);
+  await make('new');
+  t.strictSame(await keys({}), ['new', 'fresh', 'old']);
+  t.strictSame(await keys({ order: 'asc' }), ['old', 'fresh', 'new']);
+  t.strictSame(await keys({ status: 'running' }), ['fresh']);
+  t.strictSame(await keys({ user: 'ann' }), ['fresh']);
+  for (const hidden of [{ user: 'ben' }, { agent: 'billing' }, { search: 'Hello' }]) t.strictSame(await keys(hidden), []);
+  t.strictSame(await keys({}, { ...OPEN, agents: ['billing'] }), [], 'an agent out of scope');
+  t.strictSame(await keys({}, { ...OPEN, project: 'acme' }), [], 'another project');
+  const [first, second] = await listed({ limit: 2 });
+  t.match(second, { turns: 0, status: 'running', user: 'ann' });
+  t.strictSame(await keys({ after: first }), ['fresh', 'old']);
+  t.strictSame(await keys({ after: second }), ['old']);
+  clock.advance(1_000);
+  answer('Hi');
+  await turn;
+  t.strictSame(await keys({}), ['fresh', 'new', 'old']);
+  t.strictSame(await keys({ after: second }), ['old'], 'its place of that time');
 });
 
 t.test('a turn continues a conversation that was created with messages', async (t) => {
@@ -251,7 +292,8 @@ t.test('S-01 S-03 S-04 a conversation is visible only to its project and to toke
     ])
       t.equal(await code(attempt), 'conversation_not_found');
     t.strictSame(await conversations.list({ limit: 10, order: 'asc' }, stranger), []);
-    t.equal(await code(conversations.list({ limit: 10, order: 'asc', after: ID }, stranger)), 'invalid_request');
+    const after = { conversation: ID, updatedAt: 0 };
+    t.strictSame(await conversations.list({ limit: 10, order: 'asc', after }, stranger), []);
   }
   t.match(await conversations.list({ limit: 10, order: 'asc' }, OPEN), [{ conversation: ID, turns: 1, metadata: {} }]);
 });

@@ -25,8 +25,12 @@ export class Page {
     return this.#limits.maxBytes - this.#bytes;
   }
 
-  /** Adds an entry. @returns false if the page is full: the entry belongs on the next one. */
-  add(entry: { readonly id: string }): boolean {
+  /**
+   * Adds an entry.
+   * @param cursor what the next page begins after: its id, unless its place in the list may change.
+   * @returns false if the page is full: the entry belongs on the next one.
+   */
+  add(entry: { readonly id: string }, cursor = entry.id): boolean {
     const { limit, maxBytes } = this.#limits;
     const text = this.#texts.length < limit ? JSON.stringify(entry) : undefined;
     const bytes = Buffer.byteLength(text ?? '');
@@ -37,7 +41,7 @@ export class Page {
     this.#texts.push(text);
     this.#bytes += bytes;
     this.#firstId ??= entry.id;
-    this.#lastId = entry.id;
+    this.#lastId = cursor;
     return true;
   }
 

@@ -173,6 +173,13 @@ export const MIGRATIONS: readonly Migration[] = [
   -- with the messages. Earlier versions would take it for a message, so this step prevents them from
   -- opening the file.
   `,
+  `
+  -- Sessions are listed by their last turn.
+  DROP INDEX session_by_creation;
+  DROP INDEX session_by_user;
+  CREATE INDEX session_by_activity ON session (project, updated_at, id, agent);
+  CREATE INDEX session_by_user ON session (project, user, updated_at, id, agent) WHERE user IS NOT NULL;
+  `,
 ];
 
 /**

@@ -29,8 +29,7 @@ export class SessionInfoTable {
    */
   list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionInfo | StoreError)[] {
     const allowed = agents ? JSON.stringify(agents) : null;
-    const start = after === undefined ? ENDS[order] : this.#position(project, after, allowed);
-    if (!start) return [];
+    const start = after === undefined ? ENDS[order] : this.#position(project, after);
     const rows =
       user === undefined
         ? this.#sql[order].iterate(project, ...start, allowed, allowed)
@@ -46,9 +45,8 @@ export class SessionInfoTable {
     return page;
   }
 
-  #position(project: string, conversation: string, allowed: string | null): Position | undefined {
-    const row = this.#sql.position.get(project, conversation, allowed, allowed) as { created_at: number; id: number } | undefined;
-    return row && [row.created_at, row.id];
+  #position(project: string, { conversation, updatedAt }: NonNullable<SessionPage['after']>): Position {
+    return [updatedAt, Number(this.#sql.rowOf.get(project, conversation)?.id ?? 0)];
   }
 
   #tryInfo(row: InfoRow): SessionInfo | StoreError {
@@ -76,8 +74,8 @@ export class SessionInfoTable {
   }
 }
 
-/** The position of a session in a list: its creation and its row. */
-type Position = readonly [createdAt: number, id: number];
+/** The position of a session in a list: its last activity and its row. */
+type Position = readonly [updatedAt: number, id: number];
 
 const ENDS: Readonly<Record<SessionPage['order'], Position>> = {
   asc: [Number.MIN_SAFE_INTEGER, 0],
@@ -103,13 +101,13 @@ interface InfoRow {
 const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, title, metadata, bytes';
 /** Only the given agents; all if the parameter is null. */
 const ALLOWED = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
-const ASC = `(created_at, id) > (?, ?) AND ${ALLOWED} ORDER BY created_at, id`;
-const DESC = `(created_at, id) < (?, ?) AND ${ALLOWED} ORDER BY created_at DESC, id DESC`;
+const ASC = `(updated_at, id) > (?, ?) AND ${ALLOWED} ORDER BY updated_at, id`;
+const DESC = `(updated_at, id) < (?, ?) AND ${ALLOWED} ORDER BY updated_at DESC, id DESC`;
 
 export const SESSION_INFO_SQL = {
   byName: `SELECT ${COLUMNS} FROM session WHERE project = ? AND agent = ? AND key = ?`,
   byConversation: `SELECT ${COLUMNS} FROM session WHERE project = ? AND conversation = ?`,
-  position: `SELECT created_at, id FROM session WHERE project = ? AND conversation = ? AND ${ALLOWED}`,
+  rowOf: 'SELECT id FROM session WHERE project = ? AND conversation = ?',
   asc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${ASC}`,
   desc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${DESC}`,
   ascOfUser: `SELECT ${COLUMNS} FROM session WHERE project = ? AND user = ? AND ${ASC}`,

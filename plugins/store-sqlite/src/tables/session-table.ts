@@ -137,7 +137,7 @@ export class SessionTable {
   setMetadata(id: SessionId, metadata: string): Usage {
     const before = this.#sql.metadataSize.get(...columns(id))?.size;
     const bytes = before === undefined ? 0 : Buffer.byteLength(metadata) - Number(before);
-    this.#sql.setMetadata.run(metadata, bytes, timestamp(this.#clock), ...columns(id));
+    this.#sql.setMetadata.run(metadata, bytes, ...columns(id));
     return { sessions: 0, bytes };
   }
 
@@ -250,8 +250,7 @@ const SQL = {
   setUser: 'UPDATE session SET user = ? WHERE id = ?',
   setTitle: 'UPDATE session SET title = ? WHERE id = ?',
   metadataSize: 'SELECT octet_length(metadata) AS size FROM session WHERE project = ? AND agent = ? AND key = ?',
-  setMetadata: `UPDATE session SET metadata = ?, bytes = bytes + ?, updated_at = ?
-    WHERE project = ? AND agent = ? AND key = ?`,
+  setMetadata: 'UPDATE session SET metadata = ?, bytes = bytes + ? WHERE project = ? AND agent = ? AND key = ?',
   resize: 'UPDATE session SET bytes = bytes + ? WHERE project = ? AND agent = ? AND key = ?',
   putSummary: `INSERT OR REPLACE INTO summary (session, messages, text)
     SELECT id, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ? AND version = ?`,

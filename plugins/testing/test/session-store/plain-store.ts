@@ -50,6 +50,12 @@ interface PlainSession {
   summary: Summary | undefined;
 }
 
+/** Where a session is in the order of all. */
+interface Place {
+  readonly info: Pick<SessionInfo, 'updatedAt'>;
+  readonly place: number;
+}
+
 /** What outlives a store: the next one is opened over it. */
 export class StoredData {
   /** In the order in which they were made. */
@@ -239,20 +245,23 @@ export class PlainStore implements SessionStore {
   }
 
   async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
-    const all = [...this.sessions.values()].map((session) => this.infoOf(session));
-    if (order === 'desc') all.reverse();
-    const among = all.filter(({ id }) => id.project === project && (agents?.includes(id.agent) ?? true));
-    const last = among.findIndex(({ conversation }) => conversation === after);
-    if (after !== undefined && last < 0) return [];
-    return among
-      .slice(last + 1)
-      .filter((info) => user === undefined || info.user === user)
-      .slice(0, limit);
+    const all = [...this.sessions.values()].map((session, place) => ({ info: this.infoOf(session), place }));
+    const compare = (a: Place, b: Place) =>
+      (order === 'asc' ? 1 : -1) * (a.info.updatedAt - b.info.updatedAt || a.place - b.place);
+    const known = all.find(({ info }) => info.id.project === project && info.conversation === after?.conversation);
+    const last = after && { info: after, place: known?.place ?? -1 };
+    return all
+      .filter(({ info }) => info.id.project === project && (agents?.includes(info.id.agent) ?? true))
+      .filter(({ info }) => user === undefined || info.user === user)
+      .filter((one) => !last || compare(one, last) > 0)
+      .sort(compare)
+      .slice(0, limit)
+      .map(({ info }) => info);
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     const session = this.sessions.get(this.keyOf(id));
-    if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.clock.now() });
+    if (session) Object.assign(session, { metadata: structuredClone(metadata) });
   }
 
   async turns(

@@ -1,5 +1,5 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
-import type { AgentRuntime, Conversation, Conversations } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, type Conversation, type Conversations, TurnError } from '@plugboard/kernel/contracts';
 import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,
@@ -19,6 +19,7 @@ import { findItem } from '../items/item-pages.js';
 import { mapItemErrors, messagesOf } from '../items/items-to-messages.js';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { keyOf } from './key.js';
+import { type ListPlace, listCursor, parseListCursor } from './list-cursor.js';
 import { route } from './route.js';
 
 const COLLECTION = '/v1/conversations';
@@ -50,7 +51,7 @@ export class ConversationRoutes {
       route({
         ...read,
         path: COLLECTION,
-        accepts: ['limit', 'after', 'order', 'user', 'agent', 'status', 'search'],
+        accepts: ['limit', 'after', 'order', 'user', 'agent', 'status', 'search', 'metadata'],
         answer: (request) => this.#list(request),
       }),
       route({
@@ -79,10 +80,23 @@ export class ConversationRoutes {
     const { limit, order, after } = listQueryOf(query);
     const user = parseSessionKey(singleValue(query, 'user'), 'user');
     const filter = { user, agent: singleValue(query, 'agent'), status: statusOf(query), search: searchOf(query) };
-    const found = await this.#conversations.list({ limit: limit + 1, order, after, ...filter }, principal);
+    const from = after === undefined ? undefined : await this.#placeOf(after, principal);
+    const wanted = { limit: limit + 1, order, after: from, ...filter, metadata: metadataOf(query) };
     const page = new Page({ limit, maxBytes: this.#maxPageBytes });
-    for (const conversation of found) if (!page.add(conversationBody(conversation))) break;
+    for (const conversation of await this.#conversations.list(wanted, principal))
+      if (!page.add(conversationBody(conversation), listCursor(conversation))) break;
     return page;
+  }
+
+  /** Where a page begins: after a cursor, or after where a conversation is now. */
+  async #placeOf(after: string, principal: Principal): Promise<ListPlace> {
+    return (
+      parseListCursor(after) ??
+      this.#conversations.get(after, principal).catch((error) => {
+        if (!(error instanceof TurnError) || error.code !== 'conversation_not_found') throw error;
+        throw invalidValue('after', 'there is no such conversation');
+      })
+    );
   }
 
   async #create({ body, principal }: HttpRequest): Promise<ConversationBody> {
@@ -141,6 +155,15 @@ function statusOf(query: URLSearchParams): Conversation['status'] | undefined {
   const status = STATUSES.find((one) => one === text);
   if (text !== undefined && status === undefined) throw wrongValue('status', text, STATUSES);
   return status;
+}
+
+/** The entry to find, as `name:value`. */
+function metadataOf(query: URLSearchParams): { readonly name: string; readonly value: string } | undefined {
+  const text = singleValue(query, 'metadata');
+  if (text === undefined) return undefined;
+  const colon = text.indexOf(':');
+  if (colon < 1) throw invalidValue('metadata', 'it must be a name, a colon and a value');
+  return { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }
 
 /** The text to find; undefined if it is blank. */

@@ -42,8 +42,8 @@ function finder(view) {
     filterSessions(app, { search: /** @type {HTMLInputElement} */ (target).value });
   return html`
     <div class="finder">
-      <input type="search" aria-label="Search sessions" placeholder="Search" maxlength="200" autocomplete="off"
-        .value=${search} @input=${onSearch}>
+      <input type="search" aria-label="Search sessions by title and key" placeholder="Search titles and keys"
+        maxlength="200" autocomplete="off" .value=${search} @input=${onSearch}>
       <button class="icon-button" aria-label=${isOn ? 'Filter sessions, a filter is on' : 'Filter sessions'}
         title="Filter" aria-pressed=${isOn} aria-haspopup="dialog" popovertarget="session-filter">
         ${icon('filter')}
