@@ -146,6 +146,15 @@ export class Conversation {
     });
   }
 
+  /** The server no longer has the session: the next message begins it again, under its key. */
+  loseSession() {
+    if (!this.session) return;
+    this.key = this.session.key;
+    this.session = undefined;
+    this.notice = 'The server no longer has this session. Your next message begins it again, without what was said here.';
+    this.history.remember();
+  }
+
   /**
    * Sends the message of a turn again that the session does not have. @param {Turn} turn @param
    * {string} input

@@ -92,7 +92,8 @@ export class OtherTurns {
     for (const id of this.#running.keys()) this.#cut(id, LOST, message);
     this.stop();
     if (code === 'invalid_api_key') this.#app.server.access = 'refused';
-    else this.#chat.notice = code === 'conversation_not_found' ? 'The server no longer has this session.' : message;
+    else if (code === 'conversation_not_found') this.#chat.loseSession();
+    else this.#chat.notice = message;
     this.#app.onChange();
   }
 

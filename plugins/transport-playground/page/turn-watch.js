@@ -40,9 +40,9 @@ export class TurnWatch {
   /** @param {boolean} isLost */
   #onConnection(isLost) {
     const chat = this.#chat;
-    const turn = chat.turns.find(isRunning);
-    chat.isReconnecting = isLost && turn !== undefined;
-    if (turn) turn.version++;
+    const running = chat.turns.filter(isRunning);
+    chat.isReconnecting = isLost && running.length > 0;
+    for (const turn of running) turn.version++;
     this.#app.onConnection();
     this.#app.onChange();
   }

@@ -36,6 +36,7 @@ export function messagesOf(known: Known): readonly object[] {
     { type: 'response.create', model: 'assistant', input: 'Hi', stream_id: 'one', generate: false },
     { type: 'response.cancel', response_id: response },
     { type: 'svc:response.resume', response_id: response, starting_after: 1 },
+    { type: 'svc:conversation.watch', conversation: known.conversations[0] ?? null },
     { type: 'svc:ping', id: 'ping' },
   ];
 }

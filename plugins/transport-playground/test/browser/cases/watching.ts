@@ -177,4 +177,21 @@ export async function watching(t: Test, browser: Browser): Promise<void> {
     await page.ask('Still there?');
     client.leave();
   });
+
+  t.test('a session that the server no longer has is begun again by the next message', async (t) => {
+    const app = await startPlayground(t);
+    const network = await Network.start(t, app);
+    const page = await Playground.open(t, browser, network, { address: await sessionWith(app, 'shared') });
+    await page.ask('First');
+    const next = await startPlayground(t);
+    network.cut();
+    await page.page.locator('.server').getByText('Reconnecting', { exact: true }).waitFor();
+    network.mend(next);
+    await page.page.getByText('The server no longer has this session').waitFor();
+    const turn = await page.ask('Still there?');
+    t.equal(await turn.getAttribute('data-status'), 'completed');
+    t.same(await page.page.locator('.asked').allInnerTexts(), ['First', 'Still there?']);
+    t.match((await next.get('/v1/conversations')).body, { data: [{ key: 'shared', turns: 1 }] });
+    t.notMatch(await page.page.content(), /_not_found|No conversation with this id/);
+  });
 }
