@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { parse } from 'yaml';
 import { Plugboard } from '../../plugins/cli/test/plugboard.js';
+import { ANTHROPIC_KEY, ANTHROPIC_MODEL, anthropic } from '../../plugins/model-ai-sdk/test/servers/anthropic.js';
+import { NativeServer } from '../../plugins/model-ai-sdk/test/servers/native-server.js';
 import { readEventStream } from '../support/server-sent-events.js';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -95,15 +97,13 @@ t.test('`plugboard chat --url` does the same through a running server', async (t
   await t.rejects(unreachable, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });
 });
 
-t.test('Anthropic and Gemini are used in their own format where their packages are installed', async (t) => {
+t.test('Anthropic and Gemini are used through the compatible endpoints where their packages are not installed', async (t) => {
   const yaml = readFileSync(join(ROOT, 'plugboard.yaml'), 'utf8');
   const keys = { ANTHROPIC_API_KEY: 'sk-ant-of-this-test', GEMINI_API_KEY: 'AIza-of-this-test' };
   const checked = async (files: Parameters<typeof t.testdir>[0]) => {
     const program = new Plugboard(t, ['check'], { cwd: t.testdir(files), env: { ...env, ...keys } });
     return { code: await program.exit(), stdout: program.stdout, stderr: program.stderr };
   };
-  t.match(await checked({ 'plugboard.yaml': yaml }), { code: 0, stdout: /\n +models +anthropic, gemini\n/ });
-
   const missing = await checked({ 'plugboard.yaml': yaml.replaceAll('"@ai-sdk/', '"@ai-sdk/not-') });
   t.match(missing, { code: 0, stdout: /\n +models +anthropic-compatible, gemini-compatible\n/ });
   const cause = 'the package @ai-sdk/not-anthropic is not installed; check the name, then run: npm install @ai-sdk/not-anthropic';
@@ -114,6 +114,49 @@ t.test('Anthropic and Gemini are used in their own format where their packages a
     code: 78,
     stderr: /models\.gemini\.provider: @ai-sdk\/google 3\.0\.1 has the specification v3 of the AI SDK, and this plugin needs v4/,
   });
+});
+
+t.test('with the key of Anthropic alone, an agent thinks, calls a tool, and reads from the cache', async (t) => {
+  const claude = await NativeServer.start(anthropic);
+  t.teardown(() => claude.close());
+  const yaml = readFileSync(join(ROOT, 'plugboard.yaml'), 'utf8')
+    .replace('reasoningEffort: low', `reasoningEffort: low\n    baseUrl: ${claude.url}`)
+    .replace(', docs/guides]', `, ${JSON.stringify(join(ROOT, 'docs/guides'))}]`)
+    .replace('[node_modules/', `[${join(ROOT, 'node_modules')}/`);
+  const cwd = t.testdir({ 'plugboard.yaml': yaml });
+  const keys = { ANTHROPIC_API_KEY: ANTHROPIC_KEY, ANTHROPIC_MODEL, DATA_DIR: join(cwd, 'data') };
+  const program = new Plugboard(t, ['start'], { cwd, env: { ...env, ...keys } });
+  await program.prints('\n  try ');
+  const [, url = ''] = /^ {2}address +(\S+)$/m.exec(program.stdout) ?? [];
+  t.match(program.stdout, /\n +models +anthropic\n/);
+  claude.enqueue(
+    { thinking: ['Tokyo.'], calls: [{ name: 'clock', input: { timeZone: 'Asia/Tokyo' } }] },
+    { text: ['It is noon.'], usage: [100, 80, 20, 5] },
+  );
+  const body = JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content: 'What time is it in Tokyo?' }] });
+  const reply = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  t.match(await reply.json(), {
+    choices: [{ message: { content: 'It is noon.' } }],
+    usage: { prompt_tokens_details: { cached_tokens: 80 } },
+  });
+  const cache_control = { type: 'ephemeral' };
+  t.match(claude.requests.at(-1)?.body, {
+    thinking: { type: 'adaptive' },
+    output_config: { effort: 'low' },
+    system: [{ cache_control }],
+    messages: [
+      { role: 'user', content: [{ cache_control }] },
+      { role: 'assistant', content: [{ type: 'thinking', thinking: 'Tokyo.' }, { type: 'tool_use' }] },
+      { role: 'user', content: [{ type: 'tool_result', cache_control }] },
+    ],
+  });
+  t.strictSame(claude.refusals, []);
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
 });
 
 t.test('`plugboard init` writes the same models, and the packages that they need', async (t) => {
