@@ -128,11 +128,15 @@ export class HostServer implements Server {
       this.log.info(`${first.entry} is disabled: ${first.reason}`);
       return;
     }
-    const cure = disabled.every(({ reason = '' }) => reason.startsWith('the variable '))
-      ? '; set a variable, for example in .env, to use its entry'
-      : '';
-    const listed = disabled.map(({ entry, reason }) => `${entry} (${reason})`).join(', ');
-    this.log.info(`${disabled.length} entries are disabled: ${listed}${cure}`);
+    const causes = disabled.map(({ entry, reason = '' }) => ({
+      entry,
+      reason,
+      variable: /^the variable (\S+) is /.exec(reason)?.[1],
+    }));
+    const isUnset = causes.every(({ variable }) => variable !== undefined);
+    const names = causes.map(({ entry, reason, variable }) => `${entry} (${isUnset ? variable : reason})`).join(', ');
+    const why = isUnset ? ', because their variables have no value; set one, for example in .env, to use its entry' : '';
+    this.log.info(`${disabled.length} entries are disabled${why}: ${names}`);
   }
 
   /** @throws ConfigError if mistakes in the file prevented the start. */

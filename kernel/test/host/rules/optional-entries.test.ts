@@ -38,8 +38,8 @@ t.test('rule 7: an optional entry with an unset variable is disabled and reporte
   t.same(
     log.lines.map(({ msg }) => msg),
     [
-      '2 entries are disabled: models.unset (the variable UNSET is not set), models.empty (the variable EMPTY is empty); ' +
-        'set a variable, for example in .env, to use its entry',
+      '2 entries are disabled, because their variables have no value; set one, for example in .env, to use its entry: ' +
+        'models.unset (UNSET), models.empty (EMPTY)',
     ],
     'one line for all of them',
   );
