@@ -9,7 +9,7 @@ import { packageSource } from '../scaffold/local-packages.js';
  * Writes a distribution: a folder with everything that a server needs to run, locally and deployed.
  */
 export const init: CommandAction = {
-  summary: 'Creates a distribution: package.json, plugboard.yaml, Dockerfile, compose file, systemd unit',
+  summary: 'Creates a distribution: a folder with a configuration, a Dockerfile and more',
   positionals: ['[DIR]'],
   options: {},
   async run(args, { print }) {
