@@ -51,6 +51,12 @@ agents:
 `;
 }
 
+/** What a request has in common with the one after it: tools, prompt and messages as bytes. */
+function prefixOf({ tools, system, messages }: Body): string {
+  const json = JSON.stringify([tools, system, messages], (key, value) => (key === 'cache_control' ? undefined : value));
+  return json.slice(0, -2);
+}
+
 async function start(t: Test, options: Options = {}) {
   const claude = await NativeServer.start(PROVIDERS.anthropic.format);
   const gemini = await NativeServer.start(PROVIDERS.google.format);
@@ -70,7 +76,10 @@ async function start(t: Test, options: Options = {}) {
     });
   }
   const files = { 'tools.mjs': tools('Tells the time.'), 'other.mjs': tools('Tells the time of day.') };
-  const app = await startServer(yaml(options), { files, env: { CLAUDE: claude.url, GEMINI: gemini.url } });
+  const database = join(t.testdir({}), 'sessions.db');
+  const text = (next: Options) => yaml(next).replace('./sessions.db', database);
+  const launch = () => startServer(text(options), { files, env: { CLAUDE: claude.url, GEMINI: gemini.url } });
+  let app = await launch();
   t.teardown(() => app.stop());
   const say = async (content: string, messages: readonly object[] = []) => {
     const response = await fetch(`${app.url}/v1/chat/completions`, {
@@ -81,10 +90,14 @@ async function start(t: Test, options: Options = {}) {
     t.equal(response.status, 200, await response.text());
   };
   const change = async (next: Options) => {
-    await writeFile(join(app.folder, 'plugboard.yaml'), yaml(next));
+    await writeFile(join(app.folder, 'plugboard.yaml'), text(next));
     t.equal((await app.server.reload()).refused, undefined);
   };
-  return { claude, gemini, say, change };
+  const restart = async () => {
+    await app.stop();
+    app = await launch();
+  };
+  return { claude, gemini, say, change, restart };
 }
 
 /** The thoughts in a request. */
@@ -96,6 +109,22 @@ t.test('thoughts go back as long as nothing before them has changed (AI-8)', asy
   const { claude, say } = await start(t);
   for (const text of ['One?', 'Two?', 'Three?']) await say(text);
   t.same(thoughtsIn(claude.requests.at(-1)?.body), ['Thought 1a.', 'Thought 2b.', 'Thought 3a.', 'Thought 4b.', 'Thought 5a.']);
+  t.same(claude.refusals, []);
+});
+
+t.test('requests begin with the bytes of those before over turns, reloads and restarts (AI-10)', async (t) => {
+  const { claude, say, change, restart } = await start(t);
+  await say('One?');
+  await restart();
+  await say('Two?');
+  await change({});
+  await say('Three?');
+  await restart();
+  await say('Four?');
+  const prefixes = claude.requests.map(({ body }) => prefixOf(body));
+  t.equal(prefixes.length, 8);
+  for (const [index, prefix] of prefixes.entries()) t.ok(prefix.startsWith(prefixes[index - 1] ?? ''), `request ${index}`);
+  t.equal(thoughtsIn(claude.requests.at(-1)?.body).length, 7);
   t.same(claude.refusals, []);
 });
 

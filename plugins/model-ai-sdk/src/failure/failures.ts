@@ -20,6 +20,8 @@ const ANOTHER_MESSAGE = /^Received message_start for message .* is still open/;
 /** How the package of Bedrock reports a stream that ends in the middle of a frame. */
 const BROKEN_FRAME = /^Incomplete Amazon Bedrock event-stream frame/;
 /** Statuses that describe the request and not the connection. */
+/** With `store: true`, OpenAI keeps what it thought, for a while, and is sent its id. */
+const LOST_ITEM = /\bitem with id\b/i;
 const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 interface FailuresOptions {
@@ -139,6 +141,8 @@ export class Failures {
           cause: new Error(text),
         },
       );
+    if (status === 404 && LOST_ITEM.test(text))
+      return this.#requestFault('invalid_request', `the provider no longer has a part of the conversation: ${text}`, error);
     if (status === 404 || (status === 400 && UNKNOWN_MODEL.test(text)))
       return new ModelError(
         `the provider answered ${status}; check that it has the model "${this.#model}", and baseUrl of ${this.#entry}: ${text}`,

@@ -185,6 +185,14 @@ t.test('new images and files that cannot be sent are errors that name them (AI-1
   t.equal(server.requests.length, 0);
 });
 
+t.test('thoughts that the provider stored and lost are a fault of the request, so that they are left out', async (t) => {
+  const { server, ...connection } = await open(t, 'openai', { providerOptions: { openai: { store: true } } });
+  server.enqueue({ thinking: ['Hm.'], text: ['Noon.'] });
+  const answer = asMessages(await readAll(connection, { messages: [TIME] }));
+  const lost = await readError(connection, { messages: [TIME, ...answer, TIME] });
+  t.match(lost, { isRequestFault: true, message: /no longer has a part of the conversation: Item with id/ });
+});
+
 t.test('results are sent as text where the model may call no tools, and the provider refuses calls then', async (t) => {
   const { server, ...connection } = await open(t, 'bedrock');
   server.enqueue({ thinking: ['Hm.'], text: ['Let me see.'], calls: [{ id: 'a', name: 'clock', input: {} }] });
