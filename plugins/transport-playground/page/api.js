@@ -121,6 +121,7 @@ async function errorOf(reply) {
  * @property {number} at milliseconds since the page was opened
  * @property {object} data
  * @property {{ responseId: string } | undefined} run the turn that a frame belongs to
+ * @property {number} count how many times it happened: the last one is shown
  */
 
 /**
@@ -145,7 +146,11 @@ export class EventLog {
 
   /** @type {Note} */
   note = (direction, label, note, data, run) => {
-    this.entries.push({ direction, label, note: String(note), at: performance.now(), data, run });
+    // a read that is repeated, such as that of the list, stays one line
+    const isRead = direction === 'http' && label.startsWith('GET ');
+    const before = isRead ? this.entries.findLastIndex((one) => one.label === label && one.note === String(note)) : -1;
+    const count = (before < 0 ? 0 : (this.entries.splice(before, 1)[0]?.count ?? 0)) + 1;
+    this.entries.push({ direction, label, note: String(note), at: performance.now(), data, run, count });
     if (this.entries.length > LIMIT) this.entries.splice(0, LIMIT / 10);
     this.#onChange();
   };

@@ -108,7 +108,7 @@ function turnPicker(view, turn) {
 const ARROWS = { in: ['←', 'received'], out: ['→', 'sent'], http: ['⇄', 'request'] };
 
 /** @param {LogEntry} entry */
-function logRow({ direction, label, note, at, data }) {
+function logRow({ direction, label, note, at, data, count }) {
   const [arrow, word] = ARROWS[direction];
   const isBad = direction === 'http' ? !note.startsWith('2') : /^error$|failed$/.test(label);
   const onToggle = (/** @type {Event} */ { target }) => {
@@ -121,7 +121,7 @@ function logRow({ direction, label, note, at, data }) {
         <summary>
           <span class="arrow" title=${word}>${arrow}<span class="off-screen">${word}</span></span>
           <span class="event-label">${label}</span>
-          <span class="event-note">${note}</span>
+          <span class="event-note">${note}${count > 1 ? ` ×${count}` : nothing}</span>
           <span class="event-time">${duration(at)}</span>
         </summary>
         <pre class="data" tabindex="0" role="region" aria-label="Event as JSON"></pre>

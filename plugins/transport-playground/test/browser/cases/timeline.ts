@@ -35,7 +35,7 @@ async function factsOf(turn: Locator): Promise<readonly string[]> {
 }
 
 export async function timeline(t: Test, browser: Browser): Promise<void> {
-  t.test('a timeline grows while its turn runs, and is the same at the end and after a reload', async (t) => {
+  t.test('C-241 a timeline grows while its turn runs, and is the same at the end and after a reload', async (t) => {
     const slow = Promise.withResolvers<string>();
     const quick = Promise.withResolvers<void>();
     const lookup = (topic: string) => {
@@ -65,6 +65,7 @@ export async function timeline(t: Test, browser: Browser): Promise<void> {
       /^Tool desk/,
     ]);
     t.equal(await turn.locator('[data-kind=tool][data-open]').count(), 1, 'the other one runs');
+    await page.page.evaluate('Date.now = () => 0'); // the system clock jumps
     slow.resolve('All about slow');
     await page.ended(0);
     t.equal(await turn.locator('.timeline').isVisible(), true, 'it stays open at the end');
@@ -133,6 +134,10 @@ export async function timeline(t: Test, browser: Browser): Promise<void> {
     await page.page.getByLabel('Events of').selectOption('All turns');
     await eventually(async () => (await labels.getByText('response.completed').count()) === 2);
 
+    const reads = labels.getByText('GET /v1/conversations?limit=30', { exact: true });
+    const note = page.page.locator('.event', { has: reads }).locator('.event-note');
+    await eventually(async () => /^200 ×\d+$/.test(await note.innerText()));
+    t.equal(await reads.count(), 1, 'a read that is repeated is one line');
     const atEnd = () => page.page.evaluate('panel.scrollHeight - panel.scrollTop - panel.clientHeight < 2');
     for (let round = 0; round < 3; round++) await page.ask('Again');
     t.equal(await atEnd(), true);
@@ -140,6 +145,29 @@ export async function timeline(t: Test, browser: Browser): Promise<void> {
     await page.rendered();
     await page.ask('Once more');
     t.equal(await page.page.evaluate('panel.scrollTop'), 0, 'the reader keeps the place');
+
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly', gate.promise] });
+    await page.say('A long one');
+    await page.page.getByText('Slowly').waitFor();
+    const count = await page.turns.count();
+    await page.page.getByLabel('Events of').selectOption(String(count - 1));
+    await eventually(async () => (await labels.first().innerText()) === 'response.create');
+    t.equal(await labels.getByText('response.completed').count(), 0, 'the turn that runs');
+    await page.page.getByLabel('Events of').selectOption('0');
+    await eventually(async () => (await labels.getByText('response.completed').count()) === 1);
+    const shown = await labels.allInnerTexts();
+    gate.resolve();
+    await page.ended(count - 1);
+    t.same(await labels.allInnerTexts(), shown, 'an earlier turn, while another one runs');
+    t.equal(
+      await page.page
+        .locator('.composer-row')
+        .first()
+        .evaluate((row) => row.scrollWidth <= row.clientWidth),
+      true,
+      'the row below the message is not cut',
+    );
     t.same(page.problems, []);
   });
 }
