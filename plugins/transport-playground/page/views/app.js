@@ -57,10 +57,10 @@ export class PlaygroundApp extends HTMLElement {
       this.isDrawer = matches;
       this.requestUpdate();
     });
-    this.addEventListener('resize', () => this.requestUpdate()); // of a text: its end may have moved
+    addEventListener('resize', () => this.requestUpdate()); // of the window, or of a text: its end may have moved
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
     this.addEventListener('show-events', (event) => this.showEventsOf(/** @type {CustomEvent} */ (event).detail));
-    this.addEventListener('toggle', focusFirst, true); // it does not bubble
+    this.addEventListener('beforetoggle', focusFirst, true); // it does not bubble
     listenForFiles(this);
     listenForShortcuts(this);
     this.ariaBusy = 'true';
@@ -259,11 +259,12 @@ export class PlaygroundApp extends HTMLElement {
   }
 }
 
-/** Puts the focus into a popover that has opened. @param {ToggleEvent} event */
+/** A popover that opens takes the focus: its first control, or the choice that is made. @param {ToggleEvent} event */
 function focusFirst({ target, newState }) {
   const popover = /** @type {HTMLElement} */ (target);
   if (newState !== 'open' || !popover.popover) return;
-  /** @type {HTMLElement | null} */ (popover.querySelector('button, select, input:checked'))?.focus();
+  for (const one of popover.querySelectorAll('[autofocus]')) one.removeAttribute('autofocus');
+  popover.querySelector('button, select, input:checked')?.setAttribute('autofocus', '');
 }
 
 customElements.define('playground-app', PlaygroundApp);

@@ -108,6 +108,10 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     await page.page.evaluate('document.documentElement.style.fontSize = "32px"');
     t.equal(await size(), 2 * before);
     t.equal(await page.page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0);
+    await page.page.setViewportSize({ width: 360, height: 740 });
+    await page.button(/^Session play-/).click();
+    const { x = -1, y = -1, width = 0, height = 0 } = (await page.page.locator('#mode').boundingBox()) ?? {};
+    t.ok(x >= 0 && y >= 0 && x + width <= 360 && y + height <= 740, 'a popover fits the screen, and scrolls');
   });
 
   t.test('light and dark follow the system', async (t) => {
