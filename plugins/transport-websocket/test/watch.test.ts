@@ -101,6 +101,22 @@ t.test('C-250 the steps before are seen with their calls and results, also while
   await client.end();
 });
 
+t.test('C-250 the first turn of a session is watched before the session is stored', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['Half', gate.promise, ' and half'] });
+  const client = await app.open(saying('x', { session_id: 'fresh' }));
+  await client.until('Half');
+  const { body } = await app.get('/v1/conversations');
+  const [{ id } = { id: '' }] = (body as { data: { id: string }[] }).data;
+  t.match((await app.get(`/v1/conversations/${id}/items`)).body, { object: 'list', data: [] });
+  const live = await watching(t, app, id);
+  t.match(await live.next(), { type: 'svc:conversation.watched', responses: [String], turns: 0 });
+  gate.resolve();
+  t.match((await live.turn()).at(-1), { type: 'response.completed' });
+  await client.end();
+});
+
 t.test('C-251 every watcher sees each turn that begins later, of any surface, and a queued one as queued', async (t) => {
   const app = await TestServer.start(t, liveConfig());
   const gate = Promise.withResolvers<void>();

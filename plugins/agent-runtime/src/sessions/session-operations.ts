@@ -161,8 +161,9 @@ export class SessionOperations implements Conversations {
   }
 
   async turns(conversation: string, page: TurnPage, principal: Principal): Promise<ConversationTurns> {
-    const { id } = await this.#require(conversation, principal);
-    return this.#withTools(id, await this.#storeCall(() => this.#store.turns(id, page), 'turns', id));
+    const { info, isStored } = await this.#requireOrBegun(conversation, principal);
+    const { id } = info;
+    return this.#withTools(id, isStored ? await this.#storeCall(() => this.#store.turns(id, page), 'turns', id) : []);
   }
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {

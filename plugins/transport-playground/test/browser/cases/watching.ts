@@ -52,6 +52,23 @@ export async function watching(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  t.test('the first turn of a session shows while it runs, before the session is stored', async (t) => {
+    const app = await startPlayground(t);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
+    const client = app.stream(saying('How do you work?', { session_id: 'fresh' }));
+    await app.models.received(1);
+    const page = await Playground.open(t, browser, app);
+    await page.page.locator('.session', { hasText: 'fresh' }).getByRole('button').first().click();
+    await shows(page, 'Slowly');
+    gate.resolve();
+    await client;
+    await shows(page, 'Slowly but surely.');
+    await page.ended(0);
+    t.same(await page.page.locator('.asked').allInnerTexts(), ['How do you work?']);
+    t.same(page.problems, []);
+  });
+
   t.test('two tabs on one session show each turn as it runs, and either stops it', async (t) => {
     const app = await startPlayground(t);
     const one = await Playground.open(t, browser, app);
