@@ -9,6 +9,8 @@ export class AnswerMemory {
   readonly #account: Account;
   readonly #limit: number;
   #said = 0;
+  /** Characters of the arguments of calls that the model is still writing, by the calls' ids. */
+  readonly #written = new Map<string, number>();
 
   /** @param limit of what the model says in the turn, in bytes. */
   constructor(account: Account, limit: number) {
@@ -27,8 +29,13 @@ export class AnswerMemory {
       bytes += EVENT_SIZE;
       if (event.type === 'text') bytes += (event.json ?? event.text).length;
       else if (event.type === 'reasoning') bytes += event.text.length;
-      else if (event.type === 'tool-call' || event.type === 'tool-call-delta')
-        bytes += event.name.length + event.arguments.length;
+      else if (event.type === 'tool-call-delta') {
+        bytes += event.arguments.length;
+        this.#written.set(event.id, (this.#written.get(event.id) ?? 0) + event.arguments.length);
+      } else if (event.type === 'tool-call') {
+        bytes += event.name.length + Math.max(0, event.arguments.length - (this.#written.get(event.id) ?? 0));
+        this.#written.delete(event.id);
+      }
     }
     this.#said += bytes;
     if (this.#said > this.#limit) {
