@@ -1,19 +1,18 @@
-import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../../support/test-server.js';
 
-const yaml = (path: string) => `${TRANSPORTS}
+const yaml = `${TRANSPORTS}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
 tools:
   clock: {}
 agents:
   assistant: { model: fast, tools: [clock] }
-sessions: { use: sqlite, path: ${JSON.stringify(path)} }
+sessions: { use: sqlite, path: sessions.db }
 `;
-const path = join(t.testdir(), 'sessions.db');
-const server = await TestServer.start(t, yaml(path));
+const folder = t.testdir();
+const server = await TestServer.start(t, yaml, { folder });
 const once = (key: string) => ({ 'Idempotency-Key': key });
 
 for (const [kind, fields] of [
@@ -75,7 +74,7 @@ t.test('stored answers survive a restart, plain and streamed', async (t) => {
   const streamed = await server.stream(saying('A stream', fields), once('stream'));
   const plain = await server.chat(saying('Plain'), once('plain'));
   await server.stop();
-  const next = await TestServer.start(t, yaml(path));
+  const next = await TestServer.start(t, yaml, { folder });
   const again = await next.stream(saying('A stream', fields), once('stream'));
   t.equal(again.headers.get('idempotent-replayed'), 'true');
   t.strictSame([again.text, again.done, again.chunks.at(-1)], ['A stream', true, streamed.chunks.at(-1)]);

@@ -105,10 +105,7 @@ function closeOpenCalls(
   for (const [index, message] of fresh.entries()) {
     if (message.role !== 'tool') continue;
     if (index >= leading || !open.delete(message.tool_call_id)) {
-      throw invalidRequest(
-        `messages[${indexOf(index)}].tool_call_id`,
-        `The session has no open tool call '${message.tool_call_id}' at this place.`,
-      );
+      throw invalidRequest(`messages[${indexOf(index)}].tool_call_id`, notOpen(history, message.tool_call_id));
     }
   }
   if (leading > 0 && open.size > 0) {
@@ -119,6 +116,14 @@ function closeOpenCalls(
     tool_call_id: id,
     content: 'Error: the caller returned no result for this call.',
   }));
+}
+
+/** Why a result answers no open call. A client that has not seen an answer may repeat the result. */
+function notOpen(history: readonly Message[], id: string): string {
+  const isKnown = history.some((message) => message.role === 'tool' && message.tool_call_id === id);
+  return isKnown
+    ? `The session already has the result of the tool call '${id}' and what followed it. Read the answer in the conversation, or send a new message.`
+    : `The session has no open tool call '${id}' at this place.`;
 }
 
 /** The indexes of the messages of open calls, by the ids of the calls. */

@@ -89,7 +89,10 @@ export function testContext<S extends JsonSchema>(
   } = options;
   const resolvePath = (path: string): string => resolve(folder, path);
   const { config, faults } = checkOptions(definition, options.config, { resolvePath, ...options.check });
-  if (faults.length > 0) throw new Error(`${definition.name} does not take these options:\n${faults.join('\n')}`);
+  if (faults.length > 0) {
+    const what = `${definition.name} does not take these options; pass others as \`config\` of the test's options:`;
+    throw new Error(`${what}\n${faults.join('\n')}`);
+  }
 
   let given: PluginContext<Infer<S>> | undefined;
   const watched: DefinedPlugin = {

@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type Clock, compose, type IdSource, type Server, Transports } from '@plugboard/kernel';
 import type { ServerConfig } from '@plugboard/kernel/internal';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
@@ -10,6 +10,12 @@ export interface StartServerOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** The values of `${NAME}` in the YAML text. The process's own environment is not used. */
   readonly env?: Readonly<Record<string, string>>;
+  /**
+   * The folder of the configuration, which remains after `stop`: a second server that is given it
+   * finds the data of the first. Without it, a new folder that is removed. Packages are found from
+   * it, so it should be below the working folder.
+   */
+  readonly folder?: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
 }
@@ -24,7 +30,7 @@ export interface StartedServer {
   readonly folder: string;
   readonly server: Server;
   /**
-   * Stops the server and removes its folder.
+   * Stops the server, and removes its folder unless the test gave one.
    *
    * @throws AggregateError of what did not stop cleanly.
    */
@@ -33,8 +39,8 @@ export interface StartedServer {
 
 /**
  * Runs a whole server in this process, with real plugins and real sockets (`http: { port: 0 }`
- * takes a free port). Its folder is below the working folder's `node_modules`, so packages are
- * found as from the working folder.
+ * takes a free port). By default its folder is below the working folder's `node_modules`, so
+ * packages are found as from the working folder.
  *
  * ```ts
  * const server = await startServer({ transports: { http: { port: 0 } }, tools: { dice: { use: plugin } } });
@@ -46,10 +52,11 @@ export interface StartedServer {
  * @experimental
  */
 export async function startServer(config: string | ServerConfig, options: StartServerOptions = {}): Promise<StartedServer> {
-  const { files = {}, env = {}, ...ambient } = options;
-  const cache = join(process.cwd(), 'node_modules', '.cache', 'plugboard');
-  await mkdir(cache, { recursive: true });
-  const folder = await mkdtemp(join(cache, 'server-'));
+  const { files = {}, env = {}, folder: given, ...ambient } = options;
+  const folder = given === undefined ? await newFolder() : resolve(given);
+  const removeFolder = async () => {
+    if (given === undefined) await rm(folder, { recursive: true, force: true });
+  };
   const log = new CapturedLog();
   try {
     for (const [path, text] of Object.entries({ ...(typeof config === 'string' && { 'plugboard.yaml': config }), ...files })) {
@@ -73,12 +80,18 @@ export async function startServer(config: string | ServerConfig, options: StartS
       server,
       stop: async () => {
         const failures = await server.stop();
-        await rm(folder, { recursive: true, force: true });
+        await removeFolder();
         if (failures.length > 0) throw new AggregateError(failures, failures.map(({ message }) => message).join('\n'));
       },
     };
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder();
     throw error;
   }
+}
+
+async function newFolder(): Promise<string> {
+  const cache = join(process.cwd(), 'node_modules', '.cache', 'plugboard');
+  await mkdir(cache, { recursive: true });
+  return mkdtemp(join(cache, 'server-'));
 }

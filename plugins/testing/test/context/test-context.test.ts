@@ -113,7 +113,7 @@ t.test('the lifecycle is empty if the plugin has none', async (t) => {
 t.test('options that the plugin does not take are refused with everything that is wrong', async (t) => {
   t.throws(() => testContext(plugin, { config: { wrod: 1, list: ['a', ''] } }), {
     message: [
-      'test-greeter does not take these options:',
+      "test-greeter does not take these options; pass others as `config` of the test's options:",
       'wrod: unknown option, did you mean "word"?',
       'list[1]: must not be empty',
     ].join('\n'),
