@@ -305,7 +305,31 @@ t.test('CL-7 a session takes a result once, also if the client sends it again wi
     status: 400,
     body: { error: { param: 'input[0].call_id' } },
   });
-  t.match(await respond(app, { ...body, input: [result] }), { status: 400, body: { error: { param: 'input[0].call_id' } } });
+  const again = await respond(app, { ...body, input: [result] });
+  t.match(again, {
+    status: 400,
+    body: { error: { param: 'input[0].call_id', message: /already has[\s\S]* or send a new message/ } },
+  });
+});
+
+t.test('a message of the user between calls and their results is accepted, and follows them', async (t) => {
+  const roles = () => app.asked.messages.map(({ role }) => role);
+  const tools = [f('read')];
+  const calls = ['a', 'b'].map((id) => ({ id, name: 'read', arguments: {} }));
+  app.models.enqueue({ toolCalls: calls });
+  const first = responseIn(await respond(app, { input: [user('Go')], tools }));
+  const results = first.output.map(({ call_id }) => ({ type: 'function_call_output', call_id, output: String(call_id) }));
+  const order = ['user', 'assistant', 'tool', 'tool', 'user'];
+  const whole = [user('Go'), ...first.output, user('Stop'), ...results];
+  t.equal((await respond(app, { input: whole, tools, store: false })).status, 200);
+  t.same(roles(), order);
+  const [one, two] = results;
+  t.equal((await respond(app, { input: [one, user('Stop'), two], tools, previous_response_id: first.id })).status, 200);
+  t.same(roles(), order);
+  t.same(
+    app.asked.messages.slice(2).map(({ content }) => content),
+    [one?.output, two?.output, 'Stop'],
+  );
 });
 
 t.test('bad input is refused where it is, or left out by name', async (t) => {

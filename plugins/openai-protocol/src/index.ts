@@ -8,7 +8,7 @@ export * from './errors/errors.js';
 export * from './errors/format-error.js';
 export * from './errors/request-errors.js';
 export * from './errors/schema-error.js';
-export { turnFailureError } from './errors/turn-failure.js';
+export { isTemporary, messageWithWait, turnFailureError } from './errors/turn-failure.js';
 export * from './pages/list-options.js';
 export * from './pages/list-query.js';
 export * from './pages/page.js';

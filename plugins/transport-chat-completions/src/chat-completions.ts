@@ -14,6 +14,7 @@ import {
   formatError,
   ignoredParamsHeader,
   joinFingerprint,
+  messageWithWait,
   parseBusyMode,
   parseIdempotencyKey,
   peek,
@@ -185,7 +186,7 @@ export class ChatCompletions implements HttpRoute {
       encoder,
       logFields,
       includeUsage,
-      errorOf: (failure) => errorOf(failure).body,
+      errorOf: (failure) => errorOf({ ...failure, message: messageWithWait(failure) }).body,
     });
 
     let hasContent = false;

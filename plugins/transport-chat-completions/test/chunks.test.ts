@@ -247,6 +247,14 @@ t.test('C-107 a failure before the first visible event sets the status', async (
 t.test('C-108 a failure after the head is one error frame followed by [DONE]', async (t) => {
   const all = frames(await stream([[step(1), text('Half an')], [{ type: 'failed', failure }]]));
   t.same(all.slice(2), [{ error: { message: failure.message, type: 'svc_error' } }, '[DONE]']);
+  // A stream has no header for the wait. Where tools have run, a repeat is not suggested.
+  for (const [toolsRan, message] of [
+    [false, `${failure.message} Please try again in 3s.`],
+    [true, failure.message],
+  ] as const) {
+    const waiting = { type: 'failed', failure: { ...failure, retryAfter: 2.5, toolsRan } } as const;
+    t.same(frames(await stream([[step(1), text('Half an')], [waiting]]))[2], { error: { message, type: 'svc_error' } });
+  }
 });
 
 t.test('C-108 an error frame has the same error object as the error response', async (t) => {

@@ -1,4 +1,5 @@
 import type { Failure, FailureCode, TurnFinished, Usage } from '@plugboard/kernel/contracts';
+import { isTemporary, messageWithWait } from '@plugboard/openai-protocol';
 
 /** How a response ended: its status, and the reason or error if it is not complete. */
 export interface Outcome {
@@ -56,16 +57,8 @@ export function outcomeOfFailure(failure: Failure, usage: Usage | undefined, isC
 }
 
 function errorOf(failure: Failure, isCodex: boolean): NonNullable<Outcome['error']> {
-  const { code, message, retryAfter } = failure;
-  const shown = isCodex ? codexCode(failure) : (ERROR_CODES[code] ?? code);
-  if (!passes(failure) || retryAfter === undefined) return { code: shown, message };
-  return { code: shown, message: `${message} Please try again in ${Math.max(1, Math.ceil(retryAfter))}s.` };
-}
-
-/** Whether the same request may succeed later, and would not run tools again. */
-function passes({ code, retryAfter, toolsRan }: Failure): boolean {
-  const isModelBusy = code === 'model_failed' && retryAfter !== undefined;
-  return (isModelBusy || code === 'rate_limited' || code === 'overloaded') && !toolsRan;
+  const code = isCodex ? codexCode(failure) : (ERROR_CODES[failure.code] ?? failure.code);
+  return { code, message: messageWithWait(failure) };
 }
 
 /**
@@ -73,6 +66,6 @@ function passes({ code, retryAfter, toolsRan }: Failure): boolean {
  * turn after the others, and repeats the request at once after a code that it does not know.
  */
 function codexCode(failure: Failure): string {
-  if (passes(failure)) return failure.code === 'rate_limited' ? 'rate_limit_exceeded' : 'slow_down';
+  if (isTemporary(failure)) return failure.code === 'rate_limited' ? 'rate_limit_exceeded' : 'slow_down';
   return failure.code === 'context_length_exceeded' ? failure.code : 'invalid_prompt';
 }

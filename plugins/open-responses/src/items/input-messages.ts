@@ -209,8 +209,31 @@ class InputBuilder implements ReadItems {
     const { id, text, images } = resultOf(item, param, this.#rules.purpose === 'turn');
     if (!this.#waiting.delete(id) && this.#answered.has(id)) return;
     this.#answered.add(id);
-    this.#push({ role: 'tool', tool_call_id: id, content: text }, index);
     this.#images.push(...images);
+    const message: Message = { role: 'tool', tool_call_id: id, content: text };
+    const at = this.#placeOfResult(id);
+    if (at === this.messages.length) this.#push(message, index);
+    else {
+      this.messages.splice(at, 0, message);
+      this.origins.splice(at, 0, index);
+      this.#step = undefined;
+    }
+  }
+
+  /**
+   * Where a result belongs, directly after its calls: a client whose user interrupts it sends the
+   * user's message first. Of a call that is not in the input, that is before everything else that
+   * is said, as a conversation that is continued may end with the call.
+   */
+  #placeOfResult(id: string): number {
+    const { messages } = this;
+    const asking = this.#asking === undefined ? undefined : messages[this.#asking];
+    const isAsked = asking?.role === 'assistant' && asking.tool_calls?.some((call) => call.id === id);
+    if (!isAsked && messages.some(({ role }) => role === 'assistant')) return messages.length;
+    let at = isAsked ? (this.#asking ?? 0) + 1 : messages.findIndex(({ role }) => role !== 'system');
+    if (at < 0) return messages.length;
+    while (messages[at]?.role === 'tool') at += 1;
+    return at;
   }
 
   /** Tool messages hold text only: images follow them. */

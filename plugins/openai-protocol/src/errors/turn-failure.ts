@@ -68,6 +68,19 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
   }
 }
 
+/** Whether the same request may succeed later, and would not run tools again. */
+export function isTemporary({ code, retryAfter, toolsRan }: Failure): boolean {
+  const isModelBusy = code === 'model_failed' && retryAfter !== undefined;
+  return (isModelBusy || code === 'rate_limited' || code === 'overloaded') && !toolsRan;
+}
+
+/** The message for a stream, which has no headers: with the wait, in the words of the reference. */
+export function messageWithWait(failure: Failure): string {
+  const { message, retryAfter } = failure;
+  if (!isTemporary(failure) || retryAfter === undefined) return message;
+  return `${message} Please try again in ${Math.max(1, Math.ceil(retryAfter))}s.`;
+}
+
 /**
  * The wait that the failure asks for. Clients ignore one of more than a minute and retry at once,
  * so they are told not to.
