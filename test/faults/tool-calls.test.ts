@@ -172,3 +172,28 @@ t.test('a list of allowed tools applies after the first step, without forcing a 
     t.strictSame(server.asked.tool_choice, later);
   }
 });
+
+t.test("a tool of the agent whose schema is too large for the model server is not its caller's mistake", async (t) => {
+  const files = {
+    'wide.mjs': `
+      import { definePlugin, ToolSources } from '@plugboard/kernel';
+      const properties = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => ['p' + n, { $ref: '#/$defs/d' }]));
+      const inputSchema = { type: 'object', $defs: { d: { description: 'x'.repeat(1e5) } }, properties };
+      const tool = { name: 'wide', description: 'Wide.', inputSchema, effect: 'read', run: async () => 'ok' };
+      export default definePlugin({
+        name: 'wide', apiVersion: 1, summary: 'Has a wide tool', configSchema: { type: 'object', properties: {} },
+        register: (ctx) => ctx.contribute(ToolSources, { single: true, tools: () => [tool] }),
+      });`,
+  };
+  const yaml = PASSING.replace('use: openai', 'use: openai, provider: gemini')
+    .replace('clock: {}', 'wide: { use: ./wide.mjs }')
+    .replace('[clock]', '[wide]');
+  const server = await TestServer.start(t, yaml, { files });
+  const reply = await server.chat(saying('Hi', { tools: [weather] }));
+  const message = /^A tool of the agent cannot be offered to the model\. The schema of the tool 'wide' is too large/;
+  t.match([reply.status, reply.body], [502, { error: { type: 'svc_error', message } }]);
+  t.match(
+    server.started.logs.filter(({ level }) => level === 'error'),
+    [{ msg: message, agent: 'assistant' }],
+  );
+});

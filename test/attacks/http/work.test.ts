@@ -123,7 +123,10 @@ agents:
         t.ok(held < HOLD_LIMIT, what);
         if (status !== 200)
           t.match(JSON.parse(text), {
-            error: { message: /^The schema of (the tool 'f'|response_format) is too large: more than \d+ KiB/ },
+            error: {
+              message: /^The schema of (the tool 'f'|response_format) is too large: more than \d+ KiB/,
+              param: /^(tools\[0\]\.function\.parameters|response_format)$/,
+            },
           });
       }
     }

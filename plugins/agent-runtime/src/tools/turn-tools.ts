@@ -30,6 +30,22 @@ export function turnTools(all: Toolbox, agent: Agent, turn: Turn): TurnTools {
 }
 
 /**
+ * Restates the refusal of a tool, which a connection names by its place among `declarations`. A
+ * tool of the caller is named by its place in the request. One of the agent is no mistake of the
+ * caller: the turn fails.
+ */
+export function toolRefusal(error: unknown, { toolbox, declarations }: TurnTools, { clientTools }: Turn): unknown {
+  if (!(error instanceof TurnError) || error.code !== 'invalid_request') return error;
+  const [, index] = /^tools\[(\d+)\]$/.exec(error.options.param ?? '') ?? [];
+  const name = index === undefined ? undefined : declarations[Number(index)]?.name;
+  if (name === undefined) return error;
+  if (toolbox.tools.has(name))
+    return new TurnError('crashed', `A tool of the agent cannot be offered to the model. ${error.message}`, { cause: error });
+  const param = `tools[${clientTools.findIndex((tool) => tool.name === name)}].function.parameters`;
+  return new TurnError('invalid_request', error.message, { cause: error, param });
+}
+
+/**
  * Without a session nothing can wait for approval: a tool that needs it gives way to a client tool
  * of its name, so that the caller decides.
  */

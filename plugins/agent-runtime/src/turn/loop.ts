@@ -14,6 +14,7 @@ import {
   type SessionId,
   type Transcript,
   type TurnApproval,
+  TurnError,
   type TurnFinished,
   type TurnText,
   type TurnToolCall,
@@ -38,7 +39,7 @@ import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { ServerCall } from '../tools/tool-runner.js';
 import type { Toolbox } from '../tools/toolbox.js';
-import { type TurnTools, turnTools } from '../tools/turn-tools.js';
+import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
 import { exceededLimit } from './step-limits.js';
 
 export interface LoopOptions {
@@ -179,7 +180,11 @@ class AgentLoop {
       span.end();
     } catch (error) {
       span.fail(error);
-      if (!(error instanceof ModelError)) throw error;
+      if (!(error instanceof ModelError)) {
+        const refusal = toolRefusal(error, this.#tools, turn);
+        if (refusal instanceof TurnError && refusal.code === 'crashed') deps.models.log.error({ ...asker }, refusal.message);
+        throw refusal;
+      }
       if (!turn.signal.aborted) deps.models.onFailure(read.connection, error, asker);
       throw modelFailed(error);
     }

@@ -50,7 +50,7 @@ function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<str
   const { response_format: format } = sent;
   if (schema !== 'plain' && isObject(format) && isObject(format.json_schema) && isObject(format.json_schema.schema)) {
     const source = format.json_schema.schema;
-    const translated = within('response_format', () => toolSchema(source, schema));
+    const translated = within('response_format', 'response_format', () => toolSchema(source, schema));
     sent.response_format = { ...format, json_schema: { ...format.json_schema, schema: translated } };
   }
   return sent;
@@ -73,24 +73,25 @@ function wireTools(tools: readonly ToolDeclaration[], dialect: Dialect): readonl
   const known = knownTools.get(tools);
   if (known?.dialect === dialect) return known.sent;
   const budget = new SchemaBudget(tools);
-  const sent = tools.map((tool) => toolOf(tool, dialect, budget));
+  const sent = tools.map((tool, index) => toolOf(tool, index, dialect, budget));
   knownTools.set(tools, { dialect, sent });
   toolTexts.set(sent, JSON.stringify(sent));
   return sent;
 }
 
-function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dialect: Dialect, budget: SchemaBudget): object {
-  const parameters = within(`the tool '${name}'`, () => toolSchema(inputSchema, dialect.schema, budget));
+function toolOf(tool: ToolDeclaration, index: number, dialect: Dialect, budget: SchemaBudget): object {
+  const { name, description, inputSchema, strict } = tool;
+  const parameters = within(`the tool '${name}'`, `tools[${index}]`, () => toolSchema(inputSchema, dialect.schema, budget));
   return { type: 'function', function: { name, description, parameters, ...(dialect.omit.has('strict') ? {} : { strict }) } };
 }
 
 /** @throws TurnError that names what has the schema, if its translation is too large. */
-function within(owner: string, translate: () => object): object {
+function within(owner: string, param: string, translate: () => object): object {
   try {
     return translate();
   } catch (error) {
     if (!(error instanceof SchemaTooLarge)) throw error;
-    throw new TurnError('invalid_request', `The schema of ${owner} is too large: ${error.message}.`, { cause: error });
+    throw new TurnError('invalid_request', `The schema of ${owner} is too large: ${error.message}.`, { cause: error, param });
   }
 }
 
