@@ -8,7 +8,7 @@ import { checkOptions } from '../context/options.js';
 import { type TestContextOptions, testContext } from '../context/test-context.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
-import { optionsOf } from './settings-table.js';
+import { optionsOf, settingsTable } from './settings-table.js';
 
 /** Where the plugin's package is, and options to register it with. @experimental */
 export interface PluginContractOptions extends TestContextOptions {
@@ -108,6 +108,12 @@ export function pluginCases<S extends JsonSchema>(
     const options = (context.config ?? {}) as Readonly<Record<string, unknown>>;
     const { faults } = checkOptions(definition, { ...options, noSuchOption: true }, context.check);
     assert.notEqual(faults.length, 0, 'it accepts the option "noSuchOption"; add `additionalProperties: false`');
+  });
+  contract.add('shows its options in the settings table of its README', 'docs/guides/writing-plugins.md', async () => {
+    const readme = await readFile(join(folder, 'README.md'), 'utf8').catch(() => '');
+    const [, shown] = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(readme) ?? [];
+    const table = settingsTable(configSchema);
+    assert.ok(shown === undefined || shown === table, `README.md: write between the marks for settings:\n${table}`);
   });
   contract.add('registers synchronously and contributes something', 'PluginDefinition.register', async () => {
     const { lifecycle, contributions } = testContext(definition, context);

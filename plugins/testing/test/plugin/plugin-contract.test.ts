@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { type DefinedPlugin, definePlugin, type JsonSchema, ToolSources } from '@plugboard/kernel';
 import t from 'tap';
 import { pluginCases } from '../../src/plugin/plugin-contract.js';
+import { settingsTable } from '../../src/plugin/settings-table.js';
 import { failing } from '../failing.js';
 
 const SCHEMA = {
@@ -45,6 +46,19 @@ async function packageOf(change: object = {}): Promise<string> {
   await writeFile(join(folder, 'package.json'), JSON.stringify({ ...MANIFEST, ...change }));
   return folder;
 }
+
+t.test('the settings table of a README is that of the schema, if there is one', async (t) => {
+  const NAME = 'shows its options in the settings table of its README';
+  const faults = async (readme: string) => {
+    const packageDir = await packageOf();
+    await writeFile(join(packageDir, 'README.md'), readme);
+    return failing(pluginCases(GOOD, { packageDir }));
+  };
+  const marked = (table: string) => `# Thing\n\n<!-- settings -->\n${table}\n<!-- /settings -->\n`;
+  t.strictSame(await faults('# Thing\n'), []);
+  t.strictSame(await faults(marked(settingsTable(SCHEMA))), []);
+  t.strictSame(await faults(marked(settingsTable(SCHEMA).replace('20ms', '30ms'))), [NAME]);
+});
 
 const whole = packageOf();
 
