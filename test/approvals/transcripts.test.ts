@@ -4,13 +4,13 @@ import t, { type Test } from 'tap';
 import { LiveSocket } from '../support/live-socket.js';
 import { CALLERS, codeIn, ran, script, startApprovals } from './support.js';
 
-const { anna } = CALLERS;
+const { anna, boss } = CALLERS;
 const REFERENCE = readFileSync(new URL('../../docs/reference/approvals.md', import.meta.url), 'utf8');
 const COMMAND = 'rm -r /var/tmp/*';
 const QUESTION = 'Clean up the disk';
 const ANSWER = 'Done: 3 GB are free.';
 
-const server = await startApprovals(t, { transports: '  responses: {}\n  websocket: {}\n  messages: {}\n' });
+const server = await startApprovals(t, { transports: '  responses: {}\n  websocket: {}\n  messages: {}\n  approvals: {}\n' });
 
 interface Item {
   readonly id: string;
@@ -26,7 +26,10 @@ function shown({ id, content, ...item }: Item): object {
 }
 
 /** The lines of a dialogue. Values that differ each time are replaced by those of the reference. */
-function dialogue(lines: readonly (readonly ['>' | '<', object])[], values: Readonly<Record<string, string>>): string {
+function dialogue(
+  lines: readonly (readonly [direction: string, body: object])[],
+  values: Readonly<Record<string, string>>,
+): string {
   const text = lines.map(([direction, body]) => `${direction} ${JSON.stringify(body)}`).join('\n');
   return Object.entries(values).reduce((all, [value, name]) => all.replaceAll(value, name), text);
 }
@@ -37,18 +40,20 @@ function check(t: Test, count: number, text: string): void {
   t.strictSame(ran(server), Array(count).fill(COMMAND));
 }
 
+/** A message on chat completions: the lines of the dialogue, and the text of the answer. */
+async function chat(content: string) {
+  const request = { model: 'ops', session_id: 'disk', messages: [{ role: 'user', content }] };
+  const { body } = await server.chat(request, anna);
+  const [choice] = (body as { readonly choices: readonly Item[] }).choices;
+  const { role = '', content: text = '' } = (choice?.message ?? {}) as { readonly role?: string; readonly content?: string };
+  const answer = { choices: [{ message: { role, content: text }, finish_reason: choice?.finish_reason }] };
+  return { lines: [['>', request] as const, ['<', answer] as const], text };
+}
+
 t.test('AP-3 chat completions ask with a text', async (t) => {
   script(server, [COMMAND], ANSWER);
-  const say = async (content: string) => {
-    const request = { model: 'ops', session_id: 'disk', messages: [{ role: 'user', content }] };
-    const { body } = await server.chat(request, anna);
-    const [choice] = (body as { readonly choices: readonly Item[] }).choices;
-    const { role = '', content: text = '' } = (choice?.message ?? {}) as { readonly role?: string; readonly content?: string };
-    const answer = { choices: [{ message: { role, content: text }, finish_reason: choice?.finish_reason }] };
-    return { lines: [['>', request] as const, ['<', answer] as const], text };
-  };
-  const asked = await say(QUESTION);
-  const decided = await say(`approve ${codeIn(asked.text)}`);
+  const asked = await chat(QUESTION);
+  const decided = await chat(`approve ${codeIn(asked.text)}`);
   check(t, 1, dialogue([...asked.lines, ...decided.lines], { [codeIn(asked.text)]: 'K7M2QX' }));
 });
 
@@ -117,4 +122,23 @@ t.test('AP-2 the socket has the same items as events', async (t) => {
   const { id = '' } = (asked.items[0]?.item ?? {}) as Partial<Item>;
   const decided = await say([{ type: 'mcp_approval_response', approval_request_id: id, approve: true }]);
   check(t, 4, dialogue([...asked.lines, ...decided.lines], { [id]: 'mcpr_1' }));
+});
+
+t.test('AP-6 another person decides at /v1/approvals', async (t) => {
+  script(server, [COMMAND], ANSWER);
+  const { text } = await chat(QUESTION);
+  const { body: listed } = await server.get('/v1/approvals', boss);
+  const { id, session, agent, tool, arguments: args } = (listed as { readonly data: readonly [Item] }).data[0];
+  const decision = { approve: true };
+  const { status, body: decided } = await server.request('POST', `/v1/approvals/${id}`, boss, decision);
+  t.equal(status, 202);
+  const lines = [
+    ['> GET /v1/approvals', {}],
+    ['<', { data: [{ id, session, agent, tool, arguments: args }] }],
+    [`> POST /v1/approvals/${id}`, decision],
+    ['<', { id, approve: (decided as Item).approve }],
+    ...(await chat('Go on')).lines,
+  ] as const;
+  check(t, 5, dialogue(lines, { [id]: 'mcpr_1' }).replace('approvals {}', 'approvals'));
+  t.match(text, /needs approval/);
 });

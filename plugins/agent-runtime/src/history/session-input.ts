@@ -118,7 +118,9 @@ function closeOpenCalls(
   }));
 }
 
-/** Why a result answers no open call. A client that has not seen an answer may repeat the result. */
+/**
+ * Why a result answers no open call. A client that has not seen an answer may repeat the result.
+ */
 function notOpen(history: readonly Message[], id: string): string {
   const isKnown = history.some((message) => message.role === 'tool' && message.tool_call_id === id);
   return isKnown
