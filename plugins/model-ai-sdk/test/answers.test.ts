@@ -196,6 +196,18 @@ t.test('a redirect is not followed: it would take the key to another server', as
   t.equal(server.requests.length, 1);
 });
 
+t.test('a 400 that seems to be about the model may still be about the conversation (R-086)', async (t) => {
+  const { server, ...connection } = await open(t, 'mistral');
+  server.enqueue({ status: 400, body: { object: 'error', message: 'The call of the model turn was not found.', type: 'x' } });
+  t.match(await readError(connection), {
+    isRequestFault: true,
+    retryable: false,
+    message: /check that it has the model .*not found/,
+  });
+  server.enqueue({ status: 404, body: { object: 'error', message: 'No such route.', type: 'x' } });
+  t.match(await readError(connection), { isRequestFault: false, retryable: false, message: /404; check that it has the model/ });
+});
+
 t.test('a server that cannot be reached', async (t) => {
   const connection = await connect(t, { ...PROVIDERS.anthropic.options, baseUrl: await ModelServer.refusedUrl() });
   t.match(await readError(connection), {

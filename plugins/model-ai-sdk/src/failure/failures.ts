@@ -146,7 +146,8 @@ export class Failures {
     if (status === 404 || (status === 400 && UNKNOWN_MODEL.test(text)))
       return new ModelError(
         `the provider answered ${status}; check that it has the model "${this.#model}", and baseUrl of ${this.#entry}: ${text}`,
-        { retryable: false, cause: error },
+        // A 400 may still be about the conversation, which the runtime then shortens (R-086).
+        { retryable: false, isRequestFault: status === 400, isUpstream: status === 400, cause: error },
       );
     const retryAfter = retryAfterOf(error, now);
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter)} s`;
@@ -221,11 +222,13 @@ function statusOf(error: unknown): number | undefined {
  * event that the package cannot read, such as an error of Mistral.
  */
 function messageOf(error: unknown): string {
-  const { message, error: inner, value } = fieldsOf(error);
+  const { message, error: inner, value, data, responseBody } = fieldsOf(error);
   if (isAiSdkError(error, 'TypeValidationError')) {
     const sentence = sentenceOf(value);
     if (sentence !== undefined) return sentence;
   }
+  // A body in another form than the package knows, as from a gateway: its message is the status.
+  if (isAiSdkError(error, 'APICallError') && data === undefined) return errorIn(String(responseBody)) ?? error.message;
   if (typeof message === 'string') return message;
   if (isObject(inner) && typeof inner.message === 'string') return inner.message;
   return typeof error === 'string' ? error : '';
