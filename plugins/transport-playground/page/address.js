@@ -65,7 +65,11 @@ export class Address {
 
 /** @param {string} hash */
 function idsOf(hash) {
-  return hash === '' ? [] : hash.slice(1).split(',').map(decodeURIComponent);
+  try {
+    return hash === '' ? [] : hash.slice(1).split(',').map(decodeURIComponent);
+  } catch {
+    return []; // it was cut when it was copied
+  }
 }
 
 /** @param {readonly string[]} ids */

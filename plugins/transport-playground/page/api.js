@@ -1,3 +1,5 @@
+import { tabStorage } from './tab-storage.js';
+
 /** URL of the API. It is relative to the page, so that a proxy may add a prefix to both. */
 export const BASE = new URL('.', location.href);
 
@@ -29,12 +31,12 @@ export class Api {
   }
 
   get token() {
-    return sessionStorage.getItem(TOKEN) ?? '';
+    return tabStorage.get(TOKEN) ?? '';
   }
 
   set token(value) {
-    if (value === '') sessionStorage.removeItem(TOKEN);
-    else sessionStorage.setItem(TOKEN, value);
+    if (value === '') tabStorage.delete(TOKEN);
+    else tabStorage.set(TOKEN, value);
   }
 
   /**
@@ -42,8 +44,7 @@ export class Api {
    * [signal]
    */
   async get(path, signal) {
-    const reply = await this.send('GET', path, undefined, signal);
-    return reply.json();
+    return jsonOf(await this.send('GET', path, undefined, signal));
   }
 
   /** @param {string} path @param {object} [body] */
@@ -98,9 +99,15 @@ export class Api {
 
   /** @param {string} method @param {string} path @param {object} [body] */
   async #json(method, path, body) {
-    const reply = await this.send(method, path, body);
-    return reply.json();
+    return jsonOf(await this.send(method, path, body));
   }
+}
+
+/** @param {Response} reply @throws {ApiError} if something else answered in place of the server */
+function jsonOf(reply) {
+  return reply.json().catch(() => {
+    throw new ApiError(reply.status, 'The answer is not from this server: a proxy or a login page may have sent it.');
+  });
 }
 
 /** @param {Response} reply */

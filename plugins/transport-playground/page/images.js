@@ -10,6 +10,9 @@ const MAX_FILE = 20_000_000;
 /** The longest side of an image that is made smaller, in pixels: models read no more. */
 const MAX_SIDE = 1568;
 
+/** An image with a longer side is refused by models, however few bytes it has. In pixels. */
+const MAX_SENT_SIDE = 8000;
+
 /**
  * Characters that the images of one message take together: a message of the live surface has 1 MB.
  */
@@ -51,7 +54,8 @@ export async function imageFrom(file, others) {
   const bitmap = await createImageBitmap(file).catch(() => undefined);
   if (!bitmap) throw new Error(`“${name}” cannot be read as an image.`);
   const limit = Math.min(room, MAX_IMAGE);
-  const url = (size * 4) / 3 + 100 > limit ? smaller(bitmap, limit) : await dataUrl(file);
+  const isLarge = (size * 4) / 3 + 100 > limit || Math.max(bitmap.width, bitmap.height) > MAX_SENT_SIDE;
+  const url = isLarge ? smaller(bitmap, limit) : await dataUrl(file);
   bitmap.close();
   if (url === undefined)
     throw new Error(`“${name}” does not fit: the images of one message can have ${megabytes(MAX_TOTAL)} MB together.`);

@@ -44,7 +44,7 @@ const PING_INTERVAL = 15_000;
 const WATCH_AGAIN = 1000;
 
 /** Close codes after which a reconnect cannot help: the message or the caller was refused. */
-const FINAL = [1003, 1008, 1009, 4401, 4403];
+const FINAL = [1003, 1008, 4401, 4403];
 
 /**
  * Runs turns over the live WebSocket, one at a time, and watches the other turns of a session. If
@@ -210,6 +210,7 @@ export class Live {
    */
   async #reconnect(opened, code, reason) {
     if (code === 4401) return this.#refuseAll('The token is no longer valid.', 'invalid_api_key');
+    if (code === 1009) this.#fail('The message is too large for the live connection.', 'request_too_large');
     if (FINAL.includes(code)) return this.#refuseAll(`The server closed the connection: ${reason || code}.`, LOST);
     const run = this.#run;
     const wait = RETRIES[this.#attempts++];

@@ -6,6 +6,7 @@ import { Server } from './server.js';
 import { ServerWatch } from './server-watch.js';
 import { Sessions } from './sessions.js';
 import { TabMemory } from './tab-memory.js';
+import { tabStorage } from './tab-storage.js';
 
 /** @typedef {import('./api.js').ApiError} ApiError */
 /** @typedef {import('./sessions.js').Session} Session */
@@ -104,7 +105,7 @@ export class Playground extends EventTarget {
 
   /** The agent that was chosen last, or the first one. */
   #usualAgent() {
-    const wanted = sessionStorage.getItem(AGENT);
+    const wanted = tabStorage.get(AGENT);
     const { models } = this.server;
     return (models.find(({ id }) => id === wanted) ?? models[0])?.id ?? '';
   }
@@ -112,7 +113,7 @@ export class Playground extends EventTarget {
   /** @param {string} agent @param {Conversation} [chat] */
   selectAgent(agent, chat = this.chat) {
     chat.agent = agent;
-    if (chat === this.chat) sessionStorage.setItem(AGENT, agent);
+    if (chat === this.chat) tabStorage.set(AGENT, agent);
     this.changed();
   }
 

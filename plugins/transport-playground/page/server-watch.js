@@ -31,7 +31,7 @@ export class ServerWatch {
     const { health } = server;
     const isBack = await server.readHealth();
     if (isBack) await this.#comeBack();
-    else if (server.isOpen && server.health === 'ready' && ++this.#looks % LOOKS === 0) await this.#refresh();
+    else if (server.health === 'ready' && ++this.#looks % LOOKS === 0) await this.#refresh();
     this.#isLooking = false;
     if (health !== server.health) this.#app.changed();
   }
@@ -44,10 +44,17 @@ export class ServerWatch {
     if (server.isOpen) await this.#app.reopen();
   }
 
-  /** Shows what other tabs and clients have done. */
+  /**
+   * Shows what other tabs and clients have done. A server that was replaced within an interval is
+   * another one, too.
+   */
   async #refresh() {
     const app = this.#app;
-    if (!app.server.canKeepSessions) return;
+    const { server } = app;
+    const { token } = server.settings;
+    await server.readSettings().catch(() => undefined); // the next look says why
+    if (token !== server.settings.token) await app.enter();
+    if (!server.isOpen || !server.canKeepSessions) return;
     if (!app.sessions.hasMoreThanOnePage) await app.loadSessions();
     if (!app.server.isLive) await this.#readTurns();
   }

@@ -1,3 +1,4 @@
+import { tabStorage } from './tab-storage.js';
 import { isRunning } from './turn.js';
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -32,7 +33,7 @@ const MAX_INPUT = 100_000;
  */
 export class TabMemory {
   /** The order of the entries, the oldest first. @type {string[]} */
-  #order = Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
+  #order = tabStorage.keys().filter((key) => key.startsWith(PREFIX));
 
   /** @type {(Memory & { id: string })[] | undefined} */
   #unlisted;
@@ -42,8 +43,8 @@ export class TabMemory {
    * undefined}
    */
   read(id) {
-    const text = sessionStorage.getItem(PREFIX + id);
-    return text === null ? undefined : { images: [], ...JSON.parse(text) };
+    const text = tabStorage.get(PREFIX + id);
+    return text === undefined ? undefined : { images: [], ...JSON.parse(text) };
   }
 
   /**
@@ -62,14 +63,14 @@ export class TabMemory {
 
   /** @param {string} id */
   forget(id) {
-    sessionStorage.removeItem(PREFIX + id);
+    tabStorage.delete(PREFIX + id);
     this.#order = this.#order.filter((key) => key !== PREFIX + id);
     this.#unlisted = undefined;
   }
 
   /** Forgets everything: the token is forgotten. */
   clear() {
-    for (const key of this.#order) sessionStorage.removeItem(key);
+    for (const key of this.#order) tabStorage.delete(key);
     this.#order = [];
     this.#unlisted = undefined;
   }
@@ -89,7 +90,7 @@ export class TabMemory {
    * @returns {boolean} whether there was room
    */
   #put(key, text) {
-    const sizeOf = (/** @type {string} */ one) => sessionStorage.getItem(one)?.length ?? 0;
+    const sizeOf = (/** @type {string} */ one) => tabStorage.get(one)?.length ?? 0;
     if (text.length > MAX_SIZE) return false;
     let size = this.#order.reduce((sum, one) => sum + sizeOf(one), text.length);
     while (size > MAX_SIZE && this.#order.length > 0) {
@@ -97,13 +98,8 @@ export class TabMemory {
       size -= sizeOf(oldest);
       this.forget(oldest.slice(PREFIX.length));
     }
-    try {
-      sessionStorage.setItem(key, text);
-      this.#order.push(key);
-      return true;
-    } catch {
-      return false; // the browser has no room: what is shown stays until the page is left
-    }
+    this.#order = [...this.#order.filter((one) => one !== key), key];
+    return tabStorage.set(key, text);
   }
 }
 

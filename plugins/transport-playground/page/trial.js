@@ -1,3 +1,5 @@
+import { tabStorage } from './tab-storage.js';
+
 /**
  * A prompt and parameters that are tried for one session, as they were typed. Empty: the agent's
  * own.
@@ -16,23 +18,19 @@ export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high'];
 
 /** What is tried in a conversation. The tab keeps it. @param {Chat} chat @returns {Trial} */
 export function trialOf(chat) {
-  return { ...NONE, ...JSON.parse(sessionStorage.getItem(keyOf(chat)) ?? '{}') };
+  return { ...NONE, ...JSON.parse(tabStorage.get(keyOf(chat)) ?? '{}') };
 }
 
 /** @param {Chat} chat @param {Partial<Trial>} change */
 export function changeTrial(chat, change) {
   const trial = { ...trialOf(chat), ...change };
-  try {
-    if (isTrial(trial)) sessionStorage.setItem(keyOf(chat), JSON.stringify(trial));
-    else resetTrial(chat);
-  } catch {
-    // the browser has no room: the field keeps its text until the page is left
-  }
+  if (isTrial(trial)) tabStorage.set(keyOf(chat), JSON.stringify(trial));
+  else resetTrial(chat);
 }
 
 /** @param {Chat} chat */
 export function resetTrial(chat) {
-  sessionStorage.removeItem(keyOf(chat));
+  tabStorage.delete(keyOf(chat));
 }
 
 /**

@@ -61,6 +61,7 @@ export class PlaygroundApp extends HTMLElement {
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
     this.addEventListener('show-events', (event) => this.showEventsOf(/** @type {CustomEvent} */ (event).detail));
     this.addEventListener('beforetoggle', focusFirst, true); // it does not bubble
+    this.addEventListener('refused', (event) => this.notify(/** @type {CustomEvent} */ (event).detail));
     listenForFiles(this);
     listenForShortcuts(this);
     this.ariaBusy = 'true';
@@ -72,10 +73,11 @@ export class PlaygroundApp extends HTMLElement {
     });
   }
 
-  /** Opens the dialog when a token ends that was accepted before. */
+  /** Opens the dialog when a token ends, or when the server begins to need one. */
   #askForToken() {
-    const { access } = this.app.server;
-    if (access === 'refused' && this.#access === 'ok') openDialog(this, 'token');
+    const { access, needsToken } = this.app.server;
+    if (access === 'checking') return;
+    if (needsToken && (this.#access === 'ok' || this.#access === 'open')) openDialog(this, 'token');
     this.#access = access;
   }
 
@@ -187,8 +189,22 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {import('../conversation.js').Conversation} chat */
   async openCard(chat) {
-    const { openCard } = await import('./agent-card.js');
-    openCard(this, chat);
+    const part = await this.loaded(import('./agent-card.js'));
+    part?.openCard(this, chat);
+  }
+
+  /**
+   * A part of the page that is loaded late. If it cannot be, says why. @template T @param
+   * {Promise<T>} loading
+   */
+  loaded(loading) {
+    return loading.catch(() => this.notify('This part of the page could not be loaded. Reload the page: your draft stays.'));
+  }
+
+  /** Shows what went wrong. @param {string} notice */
+  notify(notice) {
+    this.app.notice = notice;
+    this.requestUpdate();
   }
 
   /** @param {PlaygroundApp['panel']} panel */

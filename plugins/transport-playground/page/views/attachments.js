@@ -4,6 +4,9 @@ import { icon, iconButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
+/** Files whose refusal is explained. */
+const MAX_REFUSALS = 3;
+
 /** The images of a message, as they are in the conversation. @param {readonly string[]} images */
 export function messageImages(images) {
   if (images.length === 0) return nothing;
@@ -58,14 +61,18 @@ export function attachButton(view) {
  */
 export async function attach(view, files) {
   const { chat } = view.app;
+  const refused = [];
   for (const file of files) {
     try {
       const url = await imageFrom(file, chat.images);
       if (!chat.images.includes(url)) chat.setImages([...chat.images, url]);
     } catch (error) {
-      chat.setNotice(/** @type {Error} */ (error).message);
+      refused.push(/** @type {Error} */ (error).message);
     }
   }
+  const more = refused.length - MAX_REFUSALS;
+  if (refused.length > 0)
+    chat.setNotice([...refused.slice(0, MAX_REFUSALS), more > 0 ? `And ${more} more.` : ''].join(' ').trim());
 }
 
 /**

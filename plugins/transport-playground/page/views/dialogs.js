@@ -69,9 +69,19 @@ function tokenDialog(view) {
   });
 }
 
+/**
+ * A token without what was copied with it: a header's name, quotes, spaces. @param {string} text
+ */
+function bareToken(text) {
+  return text
+    .replaceAll(/["'`]/g, '')
+    .replace(/^\s*(?:authorization:\s*)?bearer\s/i, '')
+    .replaceAll(/\s/g, '');
+}
+
 /** @param {View} view @param {string} token */
 async function enterToken(view, token) {
-  await view.app.setToken(token);
+  await view.app.setToken(bareToken(token));
   const field = /** @type {HTMLInputElement} */ (view.find('#token'));
   if (view.app.server.access === 'refused') return field.focus(); // what was typed can be mended
   field.value = '';

@@ -63,26 +63,38 @@ export function copyButton(text, label) {
 /** How long a button shows that it has copied, in milliseconds. */
 const COPIED_TIME = 1500;
 
-/** Copies a text and marks the button. @param {HTMLElement} button @param {string} text */
+/**
+ * Copies a text and marks the button. A browser that refuses is reported by the event `refused`.
+ * @param {HTMLElement} button @param {string} text
+ */
 export async function copyFrom(button, text) {
-  await copyText(text);
+  if (!(await copyText(text))) {
+    const detail = 'The browser does not let this page copy. Select the text, and copy it with the keyboard.';
+    return void button.dispatchEvent(new CustomEvent('refused', { bubbles: true, detail }));
+  }
   button.dataset.copied = '';
   setTimeout(() => delete button.dataset.copied, COPIED_TIME);
 }
 
 /**
  * Browsers offer the clipboard under HTTPS and on localhost only; elsewhere a selection is copied.
- * @param {string} text
+ * @param {string} text @returns {Promise<boolean>} whether it was copied
  */
 async function copyText(text) {
-  if (window.isSecureContext) return navigator.clipboard.writeText(text);
+  if (window.isSecureContext) {
+    return navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+  }
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'off-screen';
   document.body.append(area);
   area.select();
-  document.execCommand('copy');
+  const isCopied = document.execCommand('copy');
   area.remove();
+  return isCopied;
 }
 
 /** Milliseconds as people read them: `340 ms`, `1.8 s`, `2 min 5 s`. @param {number} ms */
@@ -113,27 +125,33 @@ export function ago(seconds) {
 
 /** JSON objects with two spaces; other texts unchanged. @param {string} text */
 export function pretty(text) {
-  const value = objectIn(text);
-  return value ? JSON.stringify(value, null, 2) : text;
+  return rewrite(text, (value) => JSON.stringify(value, null, 2)) ?? text;
 }
+
+/** Characters of the arguments that one line shows. */
+const MAX_PREVIEW = 300;
 
 /**
  * A tool's arguments on one line: `timeZone: "Asia/Tokyo", days: 2`. @param {string} text JSON,
  * perhaps incomplete
  */
 export function preview(text) {
-  const parts = Object.entries(objectIn(text) ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
-  return parts.join(', ');
+  const line = rewrite(text, (value) =>
+    Object.entries(value)
+      .map(([name, one]) => `${name}: ${JSON.stringify(one)}`)
+      .join(', '),
+  );
+  return line?.slice(0, MAX_PREVIEW) ?? '';
 }
 
 /**
- * @param {string} text @returns {object | undefined} undefined if the text is not a JSON object or
- * array
+ * @param {string} text @param {(value: object) => string} write @returns {string | undefined}
+ * undefined if the text is not a JSON object or array, or one that is too deep
  */
-function objectIn(text) {
+function rewrite(text, write) {
   try {
     const value = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
+    return typeof value === 'object' && value !== null ? write(value) : undefined;
   } catch {
     return undefined;
   }

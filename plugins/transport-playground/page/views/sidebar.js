@@ -85,11 +85,10 @@ async function save(view, format) {
   view.find('#session-menu')?.hidePopover();
   if (!view.target) return;
   try {
-    const { exportSession } = await import('../export.js');
-    await exportSession(view.app.api, view.target, sessionTitle(view.target), format);
+    const part = await view.loaded(import('../export.js'));
+    await part?.exportSession(view.app.api, view.target, sessionTitle(view.target), format);
   } catch (error) {
-    view.app.notice = `The session was not exported. ${/** @type {Error} */ (error).message}`;
-    view.requestUpdate();
+    view.notify(`The session was not exported. ${/** @type {Error} */ (error).message}`);
   }
 }
 

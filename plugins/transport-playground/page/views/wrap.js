@@ -1,8 +1,10 @@
+import { tabStorage } from '../tab-storage.js';
+
 /** Where the tab remembers whether lines of code are wrapped. */
 const WRAP = 'plugboard.wrap';
 
 const root = document.documentElement;
-root.toggleAttribute('data-wrap', sessionStorage.getItem(WRAP) !== null);
+root.toggleAttribute('data-wrap', tabStorage.get(WRAP) !== undefined);
 
 /** A button that wraps the lines of all blocks of code, or scrolls them. */
 export function wrapButton() {
@@ -18,7 +20,7 @@ export function wrapButton() {
 
 function toggleWrap() {
   const isOn = root.toggleAttribute('data-wrap');
-  if (isOn) sessionStorage.setItem(WRAP, '');
-  else sessionStorage.removeItem(WRAP);
+  if (isOn) tabStorage.set(WRAP, '');
+  else tabStorage.delete(WRAP);
   for (const button of document.querySelectorAll('.wrap-code')) button.ariaPressed = String(isOn);
 }

@@ -3,6 +3,7 @@ import { access } from './cases/access.js';
 import { accessibility } from './cases/accessibility.js';
 import { agentCard } from './cases/agent-card.js';
 import { approvals } from './cases/approvals.js';
+import { badSurroundings } from './cases/bad-surroundings.js';
 import { branches } from './cases/branches.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
@@ -41,6 +42,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     images,
     timeline,
     safety,
+    badSurroundings,
     accessibility,
     layout,
     screenshot,

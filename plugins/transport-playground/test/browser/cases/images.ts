@@ -123,6 +123,12 @@ export async function images(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.page.locator('.thumbnails').count(), 0);
     t.equal(await page.message.inputValue(), 'My draft');
     t.equal(await page.page.locator('.notice img').count(), 0);
+    const other = (name: string) => file(name, 'application/pdf', PIXEL);
+    await files.setInputFiles(
+      ['1.pdf', '2.pdf', '3.pdf', '4.pdf', '5.pdf'].map(other).toSpliced(4, 0, file('dot.gif', 'image/gif', PIXEL)),
+    );
+    await notice.getByText(/“1\.pdf”.*“2\.pdf”.*“3\.pdf”.* And 2 more\./).waitFor();
+    t.equal(await page.page.locator('.thumbnails img').count(), 1, 'the good one of several files is taken');
     t.same(page.problems, []);
   });
 
