@@ -57,6 +57,13 @@ t.test('makes the writer wait for a reader that is behind, until it has read, le
   }
   {
     const { log, reader } = withReader();
+    const all = [log.write(large), log.write(['small'])];
+    await reader?.next();
+    await reader?.next();
+    t.same(await Promise.all(all.map(waits)), [false, false], 'whichever of two writes it waits for');
+  }
+  {
+    const { log, reader } = withReader();
     const full = log.write(large);
     reader?.leave();
     t.equal(await waits(full), false);

@@ -34,7 +34,8 @@ export class EventLog {
   #written = 0;
   #limit = MAX_UNREAD;
   #keepsRead = true;
-  #resumeWriter: (() => void) | undefined;
+  /** Settles when the writer may continue. */
+  #wait: PromiseWithResolvers<void> | undefined;
   #ended = false;
 
   /** @param onReaderLeft called after a reader has left, before the end or after it. */
@@ -79,9 +80,8 @@ export class EventLog {
     for (const reader of this.#readers) reader.wake();
     this.#trim();
     if (!this.#isBehind(this.#limit)) return undefined;
-    return new Promise((resolve) => {
-      this.#resumeWriter = resolve;
-    });
+    this.#wait ??= Promise.withResolvers(); // one for all writes that meet a slow reader
+    return this.#wait.promise;
   }
 
   /** Removes the limit of what readers may be behind: the writer no longer waits. */
@@ -130,7 +130,7 @@ export class EventLog {
   /** A reader has taken events. */
   progressed(): void {
     this.#trim();
-    if (this.#resumeWriter && !this.#isBehind(RESUME_AT)) this.#release();
+    if (this.#wait && !this.#isBehind(RESUME_AT)) this.#release();
   }
 
   /** A reader has left. */
@@ -146,8 +146,8 @@ export class EventLog {
   }
 
   #release(): void {
-    this.#resumeWriter?.();
-    this.#resumeWriter = undefined;
+    this.#wait?.resolve();
+    this.#wait = undefined;
   }
 
   /** Drops the oldest events beyond the limits, except those that a reader still has to take. */
