@@ -4,18 +4,21 @@ import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
+/** The parts of a turn. On a busy machine any turn may have waited first. */
+const ROWS = '.timeline tbody tr:not([data-kind=queue])';
+
 /** The rows of a turn's timeline: the part, its time and its tokens. */
 async function rowsOf(turn: Locator): Promise<readonly string[]> {
   const details = turn.locator('.turn-facts');
   if (!(await details.evaluate((element) => element.hasAttribute('open')))) await details.locator('summary').click();
-  await turn.locator('.timeline tbody tr').first().waitFor();
-  const rows = await turn.locator('.timeline tbody tr').allInnerTexts();
+  await turn.locator(ROWS).first().waitFor();
+  const rows = await turn.locator(ROWS).allInnerTexts();
   return rows.map((row) => row.replaceAll(/\s+/g, ' ').trim());
 }
 
 /** Where the bars of a turn begin and end, in thousandths of its time. */
 function barsOf(turn: Locator): Promise<readonly (readonly [number, number])[]> {
-  return turn.locator('.timeline tbody tr').evaluateAll((rows) =>
+  return turn.locator(ROWS).evaluateAll((rows) =>
     rows.map((row) => {
       const rects = [...row.querySelectorAll('rect')].map(
         (rect) => [Number(rect.getAttribute('x')), Number(rect.getAttribute('width'))] as const,
