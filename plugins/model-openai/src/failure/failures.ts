@@ -147,6 +147,8 @@ export class Failures {
       retryable,
       retryAfter,
       isUpstream: true,
+      // A server that streams has sent its status before.
+      isRequestFault: code === undefined ? isRequestFault(cause.status) : undefined,
     });
   }
 

@@ -291,3 +291,18 @@ t.test('C-175 names the kind of failure where the model server does', async (t) 
     t.match(await readError(connection), { code }, `200 ${JSON.stringify(body)}`);
   }
 });
+
+t.test('an error inside of a stream describes the request if its code is such a status', async (t) => {
+  const { server, ...connection } = await open(t);
+  for (const [code, isRequestFault] of [
+    [400, true],
+    [422, true],
+    [500, false],
+  ] as const) {
+    const error = { object: 'error', message: 'Bad image.', code };
+    for (const chunk of [error, { error }]) {
+      server.enqueue({ raw: [`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`] });
+      t.match(await readError(connection), { message: /reported an error: Bad image\./, isRequestFault }, String(code));
+    }
+  }
+});
