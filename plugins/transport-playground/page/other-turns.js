@@ -171,6 +171,10 @@ export class OtherTurns {
     this.#app.announce(spokenTurn(turn));
     chat.history.remember();
     this.#app.onOther();
+    if (!turn.isKept && chat.lastNumber === 0) {
+      this.#session = ''; // a session whose first turn fails is not stored: whether it is there, the watch says
+      this.start();
+    }
     await chat.try(() => chat.history.readDecisions());
   }
 }

@@ -275,7 +275,10 @@ export class PlaygroundApp extends HTMLElement {
   }
 }
 
-/** A popover that opens takes the focus: its first control, or the choice that is made. @param {ToggleEvent} event */
+/**
+ * A popover that opens takes the focus: its first control, or the choice that is made. @param
+ * {ToggleEvent} event
+ */
 function focusFirst({ target, newState }) {
   const popover = /** @type {HTMLElement} */ (target);
   if (newState !== 'open' || !popover.popover) return;

@@ -69,6 +69,24 @@ export async function watching(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  t.test('a session whose first turn fails is begun by the next message', async (t) => {
+    const app = await startPlayground(t);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise] });
+    const client = app.open(saying('First', { session_id: 'fresh' }));
+    await app.models.received(1);
+    const page = await Playground.open(t, browser, app);
+    await page.page.locator('.session', { hasText: 'fresh' }).getByRole('button').first().click();
+    await shows(page, 'Slowly');
+    (await client).leave();
+    await page.page.getByText('The server no longer has this session').waitFor();
+    gate.resolve();
+    t.match(await (await page.ended(0)).innerText(), /First(.|\n)*Not kept/);
+    const turn = await page.ask('Second');
+    t.equal(await turn.getAttribute('data-status'), 'completed');
+    t.same(page.problems, []);
+  });
+
   t.test('two tabs on one session show each turn as it runs, and either stops it', async (t) => {
     const app = await startPlayground(t);
     const one = await Playground.open(t, browser, app);
