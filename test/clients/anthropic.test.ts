@@ -259,3 +259,28 @@ t.test('CL-24 @ai-sdk/anthropic: an error', async (t) => {
   );
   t.ok(APICallError.isInstance(error) && error.statusCode === 404);
 });
+
+t.test('CL-20 a cancelled stream of either client ends the request to the model', async (t) => {
+  const never = new Promise<never>(() => {});
+  const cancelled = async (read: () => Promise<unknown>) => {
+    server.models.enqueue({ text: ['Under', never] });
+    const number = server.models.requests.length + 1;
+    await read();
+    t.equal(await (await server.models.received(number)).ended, 'aborted');
+  };
+  await cancelled(async () => {
+    const stream = client.messages.stream(request());
+    stream.on('text', () => stream.abort());
+    await t.rejects(stream.finalMessage(), { message: 'Request was aborted.' });
+  });
+  await cancelled(async () => {
+    const stop = new AbortController();
+    const model = createAnthropic({ baseURL: `${server.url}/v1`, apiKey: 'any' })('assistant');
+    const parts: string[] = [];
+    for await (const { type } of streamText({ model, prompt: question, abortSignal: stop.signal }).fullStream) {
+      parts.push(type);
+      if (type === 'text-delta') stop.abort();
+    }
+    t.equal(parts.at(-1), 'abort');
+  });
+});
