@@ -19,6 +19,7 @@ import {
   type SessionInfo,
   type SessionPage,
   type StoredTurn,
+  sessionTitle,
   TurnError,
   type TurnPage,
 } from '@plugboard/kernel/contracts';
@@ -342,7 +343,7 @@ export class SessionOperations implements Conversations {
 type ListPage = Parameters<Conversations['list']>[0];
 
 /** A session whose first turn waits or runs. */
-function begunInfo({ id, since, user }: BegunSession): SessionInfo {
+function begunInfo({ id, since, user, messages }: BegunSession): SessionInfo {
   const times = { createdAt: since, updatedAt: since };
   return {
     id,
@@ -350,7 +351,8 @@ function begunInfo({ id, since, user }: BegunSession): SessionInfo {
     ...times,
     turns: 0,
     bytes: 0,
-    ...(user !== undefined && { user }),
+    user,
+    title: sessionTitle(messages),
     metadata: {},
   };
 }

@@ -1,4 +1,4 @@
-import type { Clock, IdSource, Logger, PluginContext, SessionStore } from '@plugboard/kernel';
+import type { Clock, IdSource, Logger, Message, PluginContext, SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
 import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
@@ -134,7 +134,7 @@ export class SessionSupervisor {
       const turn = actor.firstTurn;
       if (!turn || !mayBeNew || id.project !== project) continue;
       const since = Math.floor(this.#clock.now() - (this.#clock.monotonic() - turn.arrivedAt));
-      begun.push({ id, since, user: turn.request.session?.user });
+      begun.push({ id, since, user: turn.request.session?.user, messages: turn.request.messages });
     }
     return begun;
   }
@@ -266,6 +266,8 @@ export interface BegunSession {
   /** When the turn arrived, in milliseconds since the epoch. */
   readonly since: number;
   readonly user: string | undefined;
+  /** Of the turn's request. */
+  readonly messages: readonly Message[];
 }
 
 function recent(crashes: readonly number[], now: number): number[] {

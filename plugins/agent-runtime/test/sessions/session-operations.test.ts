@@ -107,11 +107,12 @@ t.test('C-192 a list has the sessions whose first turn runs, where they belong',
   t.strictSame(await keys({ order: 'asc' }), ['old', 'fresh', 'new']);
   t.strictSame(await keys({ status: 'running' }), ['fresh']);
   t.strictSame(await keys({ user: 'ann' }), ['fresh']);
-  for (const hidden of [{ user: 'ben' }, { agent: 'billing' }, { search: 'Hello' }]) t.strictSame(await keys(hidden), []);
+  t.strictSame(await keys({ search: 'hello' }), ['fresh'], 'by its title');
+  for (const hidden of [{ user: 'ben' }, { agent: 'billing' }, { search: 'Bye' }]) t.strictSame(await keys(hidden), []);
   t.strictSame(await keys({}, { ...OPEN, agents: ['billing'] }), [], 'an agent out of scope');
   t.strictSame(await keys({}, { ...OPEN, project: 'acme' }), [], 'another project');
   const [first, second] = await listed({ limit: 2 });
-  t.match(second, { turns: 0, status: 'running', user: 'ann' });
+  t.match(second, { turns: 0, title: 'Hello', status: 'running', user: 'ann' });
   t.strictSame(await keys({ after: first }), ['fresh', 'old']);
   t.strictSame(await keys({ after: second }), ['old']);
   clock.advance(1_000);
@@ -333,6 +334,7 @@ t.test('a session whose first turn runs is found, cancelled and deleted, also if
       await call(n + 1);
       if (onDisconnect === 'continue') caller.abort();
       t.match(await conversations.get(ID, OPEN), { id: S, conversation: ID, turns: 0, status: 'running' });
+      t.strictSame((await conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN)).turns, [], 'none is stored');
       t.equal(await code(conversations.get(ID, { ...OPEN, project: 'acme' })), 'conversation_not_found');
       t.equal(await code(conversations.cancel(ID, { ...OPEN, agents: ['other'] })), 'conversation_not_found');
       t.match((await conversations[end](ID, OPEN)) ?? { status: 'idle' }, { status: 'idle' });

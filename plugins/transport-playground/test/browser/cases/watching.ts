@@ -59,7 +59,7 @@ export async function watching(t: Test, browser: Browser): Promise<void> {
     const client = app.stream(saying('How do you work?', { session_id: 'fresh' }));
     await app.models.received(1);
     const page = await Playground.open(t, browser, app);
-    await page.page.locator('.session', { hasText: 'fresh' }).getByRole('button').first().click();
+    await page.page.locator('.session', { hasText: 'How do you work?' }).getByRole('button').first().click();
     await shows(page, 'Slowly');
     gate.resolve();
     await client;
