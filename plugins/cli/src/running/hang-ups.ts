@@ -1,7 +1,10 @@
 import { isatty } from 'node:tty';
 
-/** Milliseconds after a SIGHUP in which a shell that sent it to its jobs has ended. */
-const SHELL_EXIT = 1_000;
+/**
+ * How often, at intervals in milliseconds, a server in a terminal looks after a SIGHUP whether the
+ * terminal is gone. A shell that exits sends the signal before, and a busy machine takes its time.
+ */
+const LOOKS = { interval: 500, count: 60 };
 
 /** What a SIGHUP can mean. */
 interface HangUpHandlers {
@@ -22,11 +25,15 @@ interface HangUpHandlers {
  * arrives before there is a server is handled as soon as there is one.
  */
 export class HangUps {
-  readonly #terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
+  readonly #isTerminal: (descriptor: number) => boolean;
+  readonly #terminals: readonly number[];
   #handlers: HangUpHandlers | undefined;
   #wasSignalled = false;
+  #looks: NodeJS.Timeout | undefined;
 
-  constructor() {
+  constructor(isTerminal: (descriptor: number) => boolean = isatty) {
+    this.#isTerminal = isTerminal;
+    this.#terminals = [0, 1, 2].filter((descriptor) => isTerminal(descriptor));
     process.on('SIGHUP', () => this.#onSignal());
   }
 
@@ -43,12 +50,19 @@ export class HangUps {
       handlers.stop();
     } else {
       handlers.reload();
-      // Some shells send it to their jobs when they exit, shortly before the terminal is gone.
-      setTimeout(() => this.#isTerminalClosed() && handlers.stop(), SHELL_EXIT);
+      if (this.#terminals.length > 0) this.#watchTerminal(handlers, LOOKS.count);
     }
   }
 
+  #watchTerminal(handlers: HangUpHandlers, looks: number): void {
+    clearTimeout(this.#looks);
+    this.#looks = setTimeout(() => {
+      if (this.#isTerminalClosed()) handlers.stop();
+      else if (looks > 1) this.#watchTerminal(handlers, looks - 1);
+    }, LOOKS.interval).unref();
+  }
+
   #isTerminalClosed(): boolean {
-    return this.#terminals.length > 0 && !this.#terminals.some((descriptor) => isatty(descriptor));
+    return this.#terminals.length > 0 && !this.#terminals.some((descriptor) => this.#isTerminal(descriptor));
   }
 }
