@@ -42,7 +42,8 @@ function editor(turn, chat, view) {
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const { value } = /** @type {HTMLTextAreaElement} */ (view.find('#edited'));
-    if ((value.trim() === '' && turn.images.length === 0) || chat.isRunning) return;
+    if (value.trim() === '' && turn.images.length === 0) return;
+    if (chat.isRunning) return chat.setNotice('A turn of this session runs. Send the change when it has ended.');
     close();
     void sendAgain(view.app, chat, turn, value.trim());
   };

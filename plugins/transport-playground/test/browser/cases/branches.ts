@@ -157,4 +157,23 @@ export async function branches(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.message.inputValue(), 'A draft');
     t.same(page.problems, []);
   });
+
+  t.test('a changed message waits in words for the turn that runs', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.ask('First');
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
+    await page.say('Second');
+    await page.page.getByText('Slowly').waitFor();
+    await page.turns.first().getByRole('button', { name: 'Edit and send again' }).click();
+    await page.page.locator('#edited').fill('Changed');
+    await page.page.keyboard.press('Enter');
+    await page.page.getByRole('alert').getByText('A turn of this session runs').waitFor();
+    t.equal(await page.page.locator('#edited').inputValue(), 'Changed');
+    gate.resolve();
+    await page.page.getByText('Slowly but surely.', { exact: true }).waitFor();
+    t.equal(await page.page.locator('#edited').inputValue(), 'Changed');
+    t.same(page.problems, []);
+  });
 }
