@@ -99,7 +99,7 @@ t.test('items can be added while no turn runs, and the model sees them', async (
     [{ items: [] }, 'items'],
     [{ items: Array(21).fill(SEED[0]) }, 'items'],
     [{ items: [{ role: 'developer', content: 'x' }] }, 'items[0].role'],
-    [{ items: [SEED[0], { type: 'function_call_output', call_id: 'c1', output: '' }] }, 'items[1]'],
+    [{ items: [SEED[0], { type: 'function_call_output', call_id: 'c1', output: '' }] }, 'items[1].call_id'],
     [{ items: [{ role: 'user', content: [{ type: 'input_image', image_url: 'data:,' }] }] }, 'items[0].content[0]'],
   ] as const) {
     const reply = await caller.post(`/${id}/items`, body);
