@@ -43,7 +43,7 @@ t.test('an image of an earlier message that a provider refuses is left out (R-08
   t.equal(other.asked.length, 0);
 });
 
-t.test('what one connection refused, another one is sent', async (t) => {
+t.test('an image that one connection refused is still sent to another', async (t) => {
   let isDown = false;
   const { other, say } = await start(({ messages }) => {
     if (isDown) return [new ModelError('down.', { retryable: false })];
@@ -92,7 +92,7 @@ t.test('the oldest turns of a session are left out for a model that finds it too
   t.match(await say('Nothing fits'), { type: 'failed', failure: { code: 'context_length_exceeded' } });
 });
 
-t.test('only a session whose agent lets old messages go is cut', async (t) => {
+t.test('nothing is left out without a session, or if the history of the agent is `error`', async (t) => {
   const tooLong = () => refusal('prompt is too long', 'context_length_exceeded');
   const strict = await start(({ messages }) => (messages.length > 1 ? tooLong() : answerWith('fine')), {
     ...ALONE,

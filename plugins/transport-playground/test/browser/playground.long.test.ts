@@ -3,11 +3,11 @@ import { access } from './cases/access.js';
 import { accessibility } from './cases/accessibility.js';
 import { agentCard } from './cases/agent-card.js';
 import { approvals } from './cases/approvals.js';
-import { badSurroundings } from './cases/bad-surroundings.js';
 import { branches } from './cases/branches.js';
 import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
 import { connection } from './cases/connection.js';
+import { environmentFaults } from './cases/environment-faults.js';
 import { findingSessions } from './cases/finding-sessions.js';
 import { images } from './cases/images.js';
 import { layout } from './cases/layout.js';
@@ -42,7 +42,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     images,
     timeline,
     safety,
-    badSurroundings,
+    environmentFaults,
     accessibility,
     layout,
     screenshot,

@@ -2,9 +2,7 @@ import { eventually } from '@plugboard/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';
-import { lookUp, startPlayground } from '../support/server.js';
-
-const TOKEN = 'a-token-for-the-playground-tests';
+import { lookUp, startPlayground, TOKEN } from '../support/server.js';
 
 /** The one agent of a project, and a token for that project. */
 const BEARER = `  billing: { model: fast, project: acme, tools: [desk] }

@@ -5,9 +5,7 @@ import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Shell } from '../../../../../test/support/shell.js';
 import { Playground } from '../support/playground.js';
-import { lookUp, startPlayground } from '../support/server.js';
-
-const TOKEN = 'a-token-for-the-playground-tests';
+import { lookUp, startPlayground, TOKEN } from '../support/server.js';
 
 const BEARER = `auth: { bearer: { tokens: [{ name: page, project: default, token: ${TOKEN} }] } }\n`;
 

@@ -3,17 +3,7 @@ import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Network } from '../support/network.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
-
-const TOKEN = 'a-token-for-the-playground-tests';
-
-const BEARER = `auth:
-  bearer:
-    tokens:
-      - { name: page, project: acme, token: ${TOKEN} }
-projects:
-  acme: {}
-`;
+import { BEARER, startPlayground, TOKEN } from '../support/server.js';
 
 /** A page whose network can be cut. */
 async function openOnNetwork(t: Test, browser: Browser) {

@@ -33,6 +33,18 @@ const DESK = `
   });
 `;
 
+/** The token that servers of the tests accept. */
+export const TOKEN = 'a-token-for-the-playground-tests';
+
+/** For `yaml`: the server requires a token, whose project has no agents of its own. */
+export const BEARER = `auth:
+  bearer:
+    tokens:
+      - { name: page, project: acme, token: ${TOKEN} }
+projects:
+  acme: {}
+`;
+
 interface PlaygroundServerOptions {
   /** Lines below `transports`. */
   readonly surfaces?: string;

@@ -4,17 +4,7 @@ import type { Test } from 'tap';
 import type { TestServer } from '../../../../../test/support/test-server.js';
 import { Network } from '../support/network.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
-
-const TOKEN = 'a-token-for-the-playground-tests';
-
-const BEARER = `auth:
-  bearer:
-    tokens:
-      - { name: page, project: acme, token: ${TOKEN} }
-projects:
-  acme: {}
-`;
+import { BEARER, startPlayground, TOKEN } from '../support/server.js';
 
 /** Opens the page in a browser that was changed by a script. */
 async function openIn(t: Test, browser: Browser, url: string, script: string): Promise<Playground> {
@@ -24,11 +14,8 @@ async function openIn(t: Test, browser: Browser, url: string, script: string): P
   return Playground.openTab(context, url);
 }
 
-/**
- * What surrounds the page is not as it should be: the browser, a proxy, other files, the server's
- * replacement.
- */
-export async function badSurroundings(t: Test, browser: Browser): Promise<void> {
+/** Faults around the page: of the browser, a proxy, the page's own files, a replaced server. */
+export async function environmentFaults(t: Test, browser: Browser): Promise<void> {
   t.test('a browser that stores nothing, or is full, shows the whole page', async (t) => {
     const app = await startPlayground(t);
     for (const [name, script] of Object.entries({
@@ -46,7 +33,7 @@ export async function badSurroundings(t: Test, browser: Browser): Promise<void> 
     }
   });
 
-  t.test('a clipboard that is refused is said', async (t) => {
+  t.test('a copy that the browser refuses is reported', async (t) => {
     const app = await startPlayground(t);
     const refuse = 'navigator.clipboard.writeText = () => Promise.reject(new DOMException("no", "NotAllowedError"))';
     const page = await openIn(t, browser, app.url, refuse);
@@ -56,7 +43,7 @@ export async function badSurroundings(t: Test, browser: Browser): Promise<void> 
     t.same(page.problems, []);
   });
 
-  t.test('parts of the page that the server no longer has are said, and nothing else is lost', async (t) => {
+  t.test('a part of the page that cannot be loaded is reported, and nothing else is lost', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     await page.page.route(/playground\/(agent-card|export|markdown)-/, (route) => route.fulfill({ status: 404 }));
@@ -71,7 +58,7 @@ export async function badSurroundings(t: Test, browser: Browser): Promise<void> 
     t.notMatch(page.problems.join(), /uncaught/);
   });
 
-  t.test('an answer of a proxy is not shown as a fault of JSON', async (t) => {
+  t.test('an answer of a proxy is reported as one, not as invalid JSON', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     await page.page.route('**/v1/models', (route) => route.fulfill({ contentType: 'text/html', body: '<h1>Log in</h1>' }));
@@ -81,7 +68,7 @@ export async function badSurroundings(t: Test, browser: Browser): Promise<void> 
     t.same(page.problems, []);
   });
 
-  t.test('arguments and results that are too deep to be laid out are shown as they came', async (t) => {
+  t.test('arguments and results that are nested too deep are shown unformatted', async (t) => {
     const deep = `${'['.repeat(6000)}${']'.repeat(6000)}`;
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
@@ -114,7 +101,7 @@ export async function badSurroundings(t: Test, browser: Browser): Promise<void> 
     t.same(page.problems, []);
   });
 
-  t.test('a message that is too large for a socket is said, and can be changed', async (t) => {
+  t.test('a message that is too large for a socket is reported, and can be changed', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     await page.ask('Hello');
@@ -160,7 +147,7 @@ export async function badSurroundings(t: Test, browser: Browser): Promise<void> 
     t.notMatch(page.problems.join(), /uncaught/);
   });
 
-  t.test('paper shows the whole conversation', async (t) => {
+  t.test('a printed page has the whole conversation', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     app.models.enqueue({ text: 'A line.\n\n'.repeat(60) });
