@@ -25,9 +25,9 @@ export class Transcript {
   #extra: Extra | undefined;
   /** Steps, calls and results in their order, with the text before the calls of a step. */
   readonly #past: AgentEvent[] = [];
-  /** Length of the open step's text that is in `#past`. */
-  #told = 0;
-  #toldRefusal = 0;
+  /** Length of the open step's text that is in `#past`, and of its refusal. */
+  #pastText = 0;
+  #pastRefusal = 0;
 
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
@@ -55,31 +55,31 @@ export class Transcript {
    * usage are not among them.
    */
   events(): readonly AgentEvent[] {
-    this.#tell();
+    this.#addPast();
     return [...this.#past];
   }
 
-  /** Puts the text that `#past` lacks before an event. */
-  #tell(event?: AgentEvent): void {
-    const text = this.#said().slice(this.#told);
-    const refusal = this.#refusal.slice(this.#toldRefusal);
+  /** Adds the text that `#past` lacks, then the event. */
+  #addPast(event?: AgentEvent): void {
+    const text = this.#said().slice(this.#pastText);
+    const refusal = this.#refusal.slice(this.#pastRefusal);
     if (text !== '') this.#past.push({ type: 'text', text });
     if (refusal !== '') this.#past.push({ type: 'text', text: refusal, isRefusal: true });
-    this.#told += text.length;
-    this.#toldRefusal += refusal.length;
+    this.#pastText += text.length;
+    this.#pastRefusal += refusal.length;
     if (event) this.#past.push(event);
   }
 
   /** A call that was approved is part of the step that asked, in an earlier turn. */
   #call(call: TurnToolCall, event: AgentEvent): void {
-    this.#tell(event);
+    this.#addPast(event);
     if (!this.#stepOpen) {
       if (call.approval !== undefined) this.#approved.push(call.id);
     } else if (!this.#calls.some(({ id }) => id === call.id)) this.#calls.push(call);
   }
 
   #result(result: TurnToolResult): void {
-    this.#tell(result);
+    this.#addPast(result);
     if (this.#stepOpen || this.#approved.includes(result.id)) this.#results.push(result);
   }
 
@@ -101,7 +101,7 @@ export class Transcript {
   }
 
   #closeStep(): void {
-    this.#tell();
+    this.#addPast();
     // A step without text becomes an empty answer: two user messages in a row are not valid
     // everywhere.
     if (this.#stepOpen) {
@@ -121,8 +121,8 @@ export class Transcript {
     this.#text = '';
     this.#json = undefined;
     this.#refusal = '';
-    this.#told = 0;
-    this.#toldRefusal = 0;
+    this.#pastText = 0;
+    this.#pastRefusal = 0;
     this.#calls = [];
     this.#results = [];
     this.#extra = undefined;

@@ -6,9 +6,8 @@ const MAX_LENGTH = 64;
 /**
  * Returns the tool's name at the model: the entry's name if the entry always offers one tool, else
  * `<entry>__<tool>`, so that a new tool never renames another. Without a known entry, it is the
- * tool's own name. Characters that providers reject
- * become `_`, and a name that does not begin with a letter begins with one; a name that is too long
- * ends in a hash.
+ * tool's own name. Characters that providers reject become `_`, a `_` precedes a digit or `-` at
+ * the beginning, and a name that is too long ends in a hash.
  */
 export function nameAtModel(entry: string, tool: string, single: boolean): string {
   const whole = entry === '' ? tool : single ? entry : `${entry}__${tool}`;

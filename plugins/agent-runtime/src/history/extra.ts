@@ -22,11 +22,12 @@ export function withOwnExtras(
   });
 }
 
-/** Extras that their provider refused, and those that were looked up among the digests. */
+/** Extras that their provider refused, and those that are not among the digests. */
 const refused = new WeakSet<Extra>();
 const accepted = new WeakSet<Extra>();
 /**
- * Digests of the last ones: a session that was evicted from memory is read again as new objects.
+ * Digests of the extras refused last: a session that was evicted from memory is read again as new
+ * objects.
  */
 const digests = new Set<string>();
 const MAX_DIGESTS = 10_000;

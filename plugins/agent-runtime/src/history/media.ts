@@ -3,7 +3,7 @@ import type { ContentPart, RefusalPart, UserMessage } from '@plugboard/kernel/co
 
 const NOUNS: Readonly<Record<string, string>> = { image_url: 'image', input_audio: 'audio', video_url: 'video', file: 'file' };
 
-/** A part as text, if it is none. @param why it is left out. */
+/** Converts a part to text. Images and files become a note. @param why they are left out. */
 export function textOfPart(part: ContentPart | RefusalPart, why: string): string {
   if (part.type === 'text') return part.text;
   if (part.type === 'refusal') return part.refusal;

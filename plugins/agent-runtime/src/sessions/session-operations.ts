@@ -292,8 +292,8 @@ export class SessionOperations implements Conversations {
     principal: Principal,
   ): Promise<{ readonly info: SessionInfo; readonly isStored: boolean }> {
     const stored = await this.#find(conversation, principal);
-    const isIt = ({ id }: BegunSession) => conversationId(id) === conversation;
-    const begun = stored ? undefined : this.#sessions.begun(principal.project).find(isIt);
+    const isWanted = ({ id }: BegunSession) => conversationId(id) === conversation;
+    const begun = stored ? undefined : this.#sessions.begun(principal.project).find(isWanted);
     // Without a turn now, its first turn may have been stored since.
     if (!begun) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
     if (principal.agents?.includes(begun.id.agent) === false) throw notFound();

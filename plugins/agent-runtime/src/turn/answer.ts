@@ -77,7 +77,7 @@ function intercepted(
   return from(0, turn);
 }
 
-/** The loop inside of interceptors, which may change what it writes: it remembers that itself. */
+/** The loop inside of interceptors. Its own transcript has what it wrote before they changed it. */
 function innerLoop(context: TurnContext, turn: Turn, approvals: TurnApprovals, write: WriteBatch): Promise<void> {
   const transcript = new Transcript();
   return loop(context, turn, approvals, transcript, (batch) => {

@@ -1,10 +1,11 @@
 import { isatty } from 'node:tty';
 
 /**
- * How often, at intervals in milliseconds, a server in a terminal looks after a SIGHUP whether the
- * terminal is gone. A shell that exits sends the signal before, and a busy machine takes its time.
+ * How often, at intervals in milliseconds, a server in a terminal checks after a SIGHUP whether the
+ * terminal is gone. A shell that exits sends the signal first, and on a busy machine the terminal
+ * closes seconds later.
  */
-const LOOKS = { interval: 500, count: 60 };
+const CHECKS = { interval: 500, count: 60 };
 
 /** What a SIGHUP can mean. */
 interface HangUpHandlers {
@@ -19,7 +20,8 @@ interface HangUpHandlers {
  * 1. The terminal was closed, for a server that was started in one: one of its standard streams was
  *    a terminal, and none is any more. The server stops.
  * 2. Anything else reloads: `plugboard reload`, `kill -HUP`, a service manager. So does the SIGHUP
- *    of a closed terminal for a server without one (nohup, setsid, a service), where it does no harm.
+ *    of a closed terminal for a server without one (nohup, setsid, a service), where it does no
+ *    harm.
  *
  * It listens from the beginning, because the signal would end the process otherwise. One that
  * arrives before there is a server is handled as soon as there is one.
@@ -29,7 +31,7 @@ export class HangUps {
   readonly #terminals: readonly number[];
   #handlers: HangUpHandlers | undefined;
   #wasSignalled = false;
-  #looks: NodeJS.Timeout | undefined;
+  #nextCheck: NodeJS.Timeout | undefined;
 
   constructor(isTerminal: (descriptor: number) => boolean = isatty) {
     this.#isTerminal = isTerminal;
@@ -50,16 +52,16 @@ export class HangUps {
       handlers.stop();
     } else {
       handlers.reload();
-      if (this.#terminals.length > 0) this.#watchTerminal(handlers, LOOKS.count);
+      if (this.#terminals.length > 0) this.#watchTerminal(handlers, CHECKS.count);
     }
   }
 
-  #watchTerminal(handlers: HangUpHandlers, looks: number): void {
-    clearTimeout(this.#looks);
-    this.#looks = setTimeout(() => {
+  #watchTerminal(handlers: HangUpHandlers, checks: number): void {
+    clearTimeout(this.#nextCheck);
+    this.#nextCheck = setTimeout(() => {
       if (this.#isTerminalClosed()) handlers.stop();
-      else if (looks > 1) this.#watchTerminal(handlers, looks - 1);
-    }, LOOKS.interval).unref();
+      else if (checks > 1) this.#watchTerminal(handlers, checks - 1);
+    }, CHECKS.interval).unref();
   }
 
   #isTerminalClosed(): boolean {

@@ -19,9 +19,9 @@ const UNKNOWN_MODEL =
 const ANOTHER_MESSAGE = /^Received message_start for message .* is still open/;
 /** How the package of Bedrock reports a stream that ends in the middle of a frame. */
 const BROKEN_FRAME = /^Incomplete Amazon Bedrock event-stream frame/;
-/** Statuses that describe the request and not the connection. */
-/** With `store: true`, OpenAI keeps what it thought, for a while, and is sent its id. */
+/** With `store: true`, OpenAI keeps the model's reasoning for a while, and receives its id. */
 const LOST_ITEM = /\bitem with id\b/i;
+/** Statuses that describe the request and not the connection. */
 const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 interface FailuresOptions {
@@ -177,8 +177,6 @@ export class Failures {
         cause: error,
       });
     }
-    // Bedrock's answer ended in the middle of a frame.
-    if (/^incomplete\b.*\bstream\b/i.test(text)) return this.brokenOff(error);
     const { isRetryable, value } = fieldsOf(error);
     const retryable = isRetryable === true || TRANSIENT_TYPE.test(String(fieldsOf(value).type));
     const what = text === '' ? 'the provider reported an error.' : `the provider reported an error: ${text}`;

@@ -5,7 +5,7 @@ const MAX_ANSWER = 64 * 2 ** 20;
 
 /** Bytes of an answer that is not a stream. */
 const MAX_ERROR = 65_536;
-/** How JSON and HTML begin, and no event. */
+/** How JSON and HTML begin. No event of a stream begins like this. */
 const NO_EVENT = /^\s*[{[<]/;
 
 interface FetchErrors {
@@ -46,7 +46,7 @@ export function watchedFetch(clock: Clock, idleTimeout: number, errors: FetchErr
 /**
  * The time without a byte counts only while somebody waits for one.
  *
- * @param isStream whether the body must be a stream of events. None begins as JSON or HTML do.
+ * @param isStream whether the body must be a stream of events, and neither JSON nor HTML.
  */
 function watchedBody(
   body: ReadableStream<Uint8Array>,
@@ -86,7 +86,7 @@ function watchedBody(
   );
 }
 
-/** Reads on to the end, for the message, but not far. */
+/** Makes the error. Reads the rest of the body for its message, up to `MAX_ERROR`. */
 async function notAStream(
   first: Uint8Array,
   read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>,

@@ -43,8 +43,8 @@ export const SCHEMA_FORMS = ['plain', 'gemini', 'strict'] as const;
 export type SchemaForm = (typeof SCHEMA_FORMS)[number];
 
 /**
- * `user-first`: a conversation begins with the user. `alternate`: so it does, messages of users and
- * of the assistant alternate, and no user message follows a tool message.
+ * `user-first`: a conversation begins with the user. `alternate`: in addition, messages of users
+ * and of the assistant alternate, and no user message follows a tool message.
  */
 export const ROLES = ['any', 'user-first', 'alternate'] as const;
 type Roles = (typeof ROLES)[number];

@@ -26,7 +26,7 @@ export function wireMessages(messages: readonly Message[], dialect: Dialect, fin
   for (const [i, message] of messages.entries()) {
     if (message.role === 'assistant') sent.push(...assistant(message, messages[i - 1], dialect, fingerprint, ids));
     else if (message.role === 'tool') sent.push(toolResult(message, dialect, ids));
-    else if (message.role !== 'system' || !mustReplace(message.content, dialect)) sent.push(spoken(message, dialect));
+    else if (message.role !== 'system' || !mustReplace(message.content, dialect)) sent.push(promptMessage(message, dialect));
   }
   if (dialect.roles === 'alternate') return alternate(sent);
   return dialect.roles === 'user-first' ? userFirst(sent) : sent;
@@ -36,13 +36,13 @@ export function wireMessages(messages: readonly Message[], dialect: Dialect, fin
 const EMPTY = '(empty message)';
 
 /** A message of the user or the operator. */
-function spoken(message: Exclude<Message, AssistantMessage | ToolMessage>, dialect: Dialect): WireMessage {
+function promptMessage(message: Exclude<Message, AssistantMessage | ToolMessage>, dialect: Dialect): WireMessage {
   let wire = asWire(message);
   if (message.role === 'user' && mustReplace(message.content, dialect)) wire = { ...wire, content: EMPTY };
   return 'name' in message && message.role !== 'function' ? withValidName(wire, dialect) : wire;
 }
 
-/** Whether a text is one that servers refuse. An unknown server gets it as it is (C-084). */
+/** Whether servers refuse a content, which is blank. An unknown server gets it as it is (C-084). */
 function mustReplace(content: UserMessage['content'], { provider }: Dialect): boolean {
   return provider !== 'none' && isBlank(content);
 }

@@ -2,7 +2,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import type { TurnRecord } from '@plugboard/kernel/contracts';
 import { callFacts, stepFacts, type TurnView, turnFacts } from './turn-facts.js';
 
-/** Events that come in numbers, and alone change little of a record. */
+/** Events that come often, and change at most the times of the last step. */
 const PIECES: readonly AgentEvent['type'][] = ['text', 'reasoning', 'tool-call-delta', 'tool-progress', 'extra'];
 
 /** What was sent of each step or call; null once that cannot change any more. */
@@ -21,9 +21,9 @@ export class TurnProgress {
    */
   next(batch: readonly AgentEvent[], turn: number | undefined, record: TurnRecord, view: TurnView): string | undefined {
     const last = record.steps.at(-1);
-    const heard = `${last?.firstToken} ${last?.reasoned}`;
-    if (heard === this.#lastStep && batch.every(({ type }) => PIECES.includes(type))) return undefined;
-    this.#lastStep = heard;
+    const lastStep = `${last?.firstToken} ${last?.reasoned}`;
+    if (lastStep === this.#lastStep && batch.every(({ type }) => PIECES.includes(type))) return undefined;
+    this.#lastStep = lastStep;
     const head = this.#headOf(turn, record, view);
     const steps = view.visibility === 'none' ? [] : this.#changedSteps(record, view);
     const calls = view.visibility === 'none' ? [] : this.#changedCalls(record, view);

@@ -211,7 +211,7 @@ class InputBuilder implements ReadItems {
     this.#answered.add(id);
     this.#images.push(...images);
     const message: Message = { role: 'tool', tool_call_id: id, content: text };
-    const at = this.#placeOfResult(id);
+    const at = this.#indexOfResult(id);
     if (at === this.messages.length) this.#push(message, index);
     else {
       this.messages.splice(at, 0, message);
@@ -221,11 +221,11 @@ class InputBuilder implements ReadItems {
   }
 
   /**
-   * Where a result belongs, directly after its calls: a client whose user interrupts it sends the
-   * user's message first. Of a call that is not in the input, that is before everything else that
-   * is said, as a conversation that is continued may end with the call.
+   * The index of a result, directly after its calls: a client whose user interrupts it sends the
+   * user's message first. If the call is not in the input, the result comes first, after system
+   * messages: the conversation that is continued may end with the call.
    */
-  #placeOfResult(id: string): number {
+  #indexOfResult(id: string): number {
     const { messages } = this;
     const asking = this.#asking === undefined ? undefined : messages[this.#asking];
     const isAsked = asking?.role === 'assistant' && asking.tool_calls?.some((call) => call.id === id);

@@ -61,7 +61,7 @@ export class ConnectionWatch {
     this.#watch?.cancel(id);
   }
 
-  /** Begins again if the caller may reach more or less than before: the session, perhaps, not. */
+  /** Watches again if the reach of the token has changed: the session may be outside of it now. */
   recheck(): void {
     if (this.#wanted && this.#watch && reachOf(this.#options.caller) !== this.#reach)
       this.watch(this.#wanted.conversation, this.#wanted.account);
