@@ -7,7 +7,7 @@ interface OpenCall {
 
 type Outcome = { readonly failure?: string; readonly text?: string };
 
-/** A client of one session that does what comes to its mind. */
+/** A client that plays a random program in one session and its forks. */
 export class BrickPlayer {
   /** Its turns, for a report. */
   readonly log: string[] = [];
@@ -22,7 +22,7 @@ export class BrickPlayer {
     this.#random = random;
   }
 
-  /** Does the next thing. */
+  /** Plays one step: maybe a fork, then a turn. */
   async play(url: string): Promise<void> {
     if (this.#chance(0.1)) await this.#fork(url);
     const fields = this.#fields();
@@ -32,7 +32,7 @@ export class BrickPlayer {
     else await this.#say(url, [{ role: 'user', content: this.#content() }], fields);
   }
 
-  /** Says something plain. @returns what went wrong. */
+  /** Sends a plain message. @returns the failure, if there is one. */
   async greet(url: string): Promise<string | undefined> {
     return (await this.#ask(url, [{ role: 'user', content: 'Still there?' }], {})).failure;
   }

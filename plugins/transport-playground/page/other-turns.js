@@ -39,7 +39,7 @@ export class OtherTurns {
     return this.#session !== '';
   }
 
-  /** Watches the session, if it exists, or looks again whether the server is there. */
+  /** Watches the session, if it exists, or checks again whether the server is there. */
   start() {
     const { session } = this.#chat;
     if (!session || !this.#app.server.isLive) return;

@@ -46,7 +46,7 @@ export class Playground extends EventTarget {
     this.#watch.start();
     await this.try(async () => {
       await this.server.readSettings();
-      void this.#watch.look();
+      void this.#watch.check();
       await this.enter();
     });
   }
@@ -220,7 +220,7 @@ export class Playground extends EventTarget {
       onBegin: (chat) => this.#onBegin(chat),
       onEnd: (chat) => this.#onEnd(chat),
       onOther: () => void this.loadSessions(),
-      onConnection: () => void this.#watch.look(),
+      onConnection: () => void this.#watch.check(),
       onChange: () => this.changed(),
     });
   }

@@ -1,18 +1,20 @@
 /** @typedef {import('./playground.js').Playground} Playground */
 
-/** Milliseconds between looks at the server. */
-const LOOK_INTERVAL = 1500;
-
-/** Looks after which the sessions are read again, which other tabs and clients may have changed. */
-const LOOKS = 3;
+/** Milliseconds between checks of the server. */
+const CHECK_INTERVAL = 1500;
 
 /**
- * Looks at the server while the page is visible: whether it is there, and what others have done.
+ * Checks after which the sessions are read again, which other tabs and clients may have changed.
+ */
+const CHECKS_PER_REFRESH = 3;
+
+/**
+ * Checks while the page is visible whether the server is there, and what others have done.
  */
 export class ServerWatch {
   #app;
-  #looks = 0;
-  #isLooking = false;
+  #checks = 0;
+  #isChecking = false;
 
   /** @param {Playground} app */
   constructor(app) {
@@ -20,19 +22,19 @@ export class ServerWatch {
   }
 
   start() {
-    document.addEventListener('visibilitychange', () => void this.look());
-    setInterval(() => void this.look(), LOOK_INTERVAL);
+    document.addEventListener('visibilitychange', () => void this.check());
+    setInterval(() => void this.check(), CHECK_INTERVAL);
   }
 
-  async look() {
-    if (document.hidden || this.#isLooking) return;
-    this.#isLooking = true;
+  async check() {
+    if (document.hidden || this.#isChecking) return;
+    this.#isChecking = true;
     const { server } = this.#app;
     const { health } = server;
     const isBack = await server.readHealth();
     if (isBack) await this.#comeBack();
-    else if (server.health === 'ready' && ++this.#looks % LOOKS === 0) await this.#refresh();
-    this.#isLooking = false;
+    else if (server.health === 'ready' && ++this.#checks % CHECKS_PER_REFRESH === 0) await this.#refresh();
+    this.#isChecking = false;
     if (health !== server.health) this.#app.changed();
   }
 
@@ -52,7 +54,7 @@ export class ServerWatch {
     const app = this.#app;
     const { server } = app;
     const { token } = server.settings;
-    await server.readSettings().catch(() => undefined); // the next look says why
+    await server.readSettings().catch(() => undefined); // the next check says why
     if (token !== server.settings.token) await app.enter();
     if (!server.isOpen || !server.canKeepSessions) return;
     if (!app.sessions.hasMoreThanOnePage) await app.loadSessions();

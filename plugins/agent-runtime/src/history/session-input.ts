@@ -119,13 +119,16 @@ function closeOpenCalls(
 }
 
 /**
- * Why a result answers no open call. A client that has not seen an answer may repeat the result.
+ * Says why a result matches no open call. A client that has not seen an answer may repeat the
+ * result.
  */
 function notOpen(history: readonly Message[], id: string): string {
   const isKnown = history.some((message) => message.role === 'tool' && message.tool_call_id === id);
-  return isKnown
-    ? `The session already has the result of the tool call '${id}' and what followed it. Read the answer in the conversation, or send a new message.`
-    : `The session has no open tool call '${id}' at this place.`;
+  if (!isKnown) return `The session has no open tool call '${id}' at this place.`;
+  return (
+    `The session already has the result of the tool call '${id}' and what followed it. ` +
+    'Read the answer in the conversation, or send a new message.'
+  );
 }
 
 /** The indexes of the messages of open calls, by the ids of the calls. */
