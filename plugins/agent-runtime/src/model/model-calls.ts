@@ -76,7 +76,7 @@ export class ModelCalls {
       const connector = this.#models.get(name);
       if (!connector) continue;
       let request = requestFor(connector, name);
-      const remedies = new Remedies(request.messages, connector, mayTrim);
+      const remedies = new Remedies(request, name, connector, mayTrim);
       let refusal: ModelError | undefined;
       for (let attempt = 1; ; ) {
         try {

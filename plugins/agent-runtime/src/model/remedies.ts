@@ -1,5 +1,5 @@
-import type { Message, ModelConnector, ModelError } from '@plugboard/kernel';
-import { refuseExtras, withoutExtras } from '../history/extra.js';
+import type { Message, ModelConnector, ModelError, ModelRequest } from '@plugboard/kernel';
+import { refuseExtras, withOwnExtras, withoutExtras } from '../history/extra.js';
 import { trimConversation } from '../history/history-view.js';
 import { refuseMedia, withoutEarlierMedia } from '../history/media.js';
 import { tokensOf } from '../history/message-size.js';
@@ -22,7 +22,8 @@ type Reason = keyof typeof REASONS;
  * answers, without earlier images and files, without the oldest turns.
  */
 export class Remedies {
-  readonly #asked: readonly Message[];
+  readonly #asked: ModelRequest;
+  readonly #connection: string;
   readonly #connector: ModelConnector;
   readonly #mayTrim: boolean;
   readonly #applied = new Set<Reason>();
@@ -30,9 +31,10 @@ export class Remedies {
   #messages: readonly Message[];
 
   /** @param mayTrim whether the oldest turns may be left out. */
-  constructor(asked: readonly Message[], connector: ModelConnector, mayTrim: boolean) {
+  constructor(asked: ModelRequest, connection: string, connector: ModelConnector, mayTrim: boolean) {
     this.#asked = asked;
-    this.#messages = asked;
+    this.#messages = asked.messages;
+    this.#connection = connection;
     this.#connector = connector;
     this.#mayTrim = mayTrim;
   }
@@ -54,15 +56,17 @@ export class Remedies {
 
   /** The provider accepted the last messages: what they lack is not sent to it again. */
   accepted(): void {
-    if (this.#applied.has('extras')) refuseExtras(this.#asked);
-    if (this.#applied.has('media')) refuseMedia(this.#asked, this.#connector);
+    if (this.#applied.has('extras')) refuseExtras(this.#asked.messages);
+    if (this.#applied.has('media')) refuseMedia(this.#asked.messages, this.#connector);
   }
 
   /** Undefined if it changes nothing. */
   #apply(reason: Reason): readonly Message[] | undefined {
     if (reason === 'length') return this.#trimmed();
     const messages = reason === 'extras' ? withoutExtras(this.#messages) : withoutEarlierMedia(this.#messages);
-    return messages === this.#messages ? undefined : messages;
+    if (messages === this.#messages) return undefined;
+    // What the provider attached to answers after a changed message belonged to it as it was (AI-8).
+    return reason === 'media' ? withOwnExtras(messages, this.#connection, this.#asked.tools) : messages;
   }
 
   /** Without the oldest turns. What the provider attached to its answers belonged to these. */

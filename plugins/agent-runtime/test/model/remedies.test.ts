@@ -43,6 +43,24 @@ t.test('an image of an earlier message that a provider refuses is left out (R-08
   t.equal(other.asked.length, 0);
 });
 
+t.test('what a provider attached to answers after an image that is left out is not sent (AI-8)', async (t) => {
+  const { model, say } = await start(({ messages }) => {
+    const isRefused = messages.length > 1 && JSON.stringify(messages).includes('gone');
+    return isRefused
+      ? refusal('Could not process image')
+      : [
+          { type: 'text', text: 'fine' },
+          { type: 'end', reason: 'stop', extra: 'thoughts' },
+        ];
+  }, ALONE);
+  await say([image('https://x.test/gone.png')]);
+  t.match(await say('And?'), { type: 'finished' });
+  const sent = model.asked.map(({ messages }) => JSON.stringify(messages));
+  t.match(sent[1], /gone.*thoughts/);
+  t.notMatch(sent[2], /gone|thoughts/);
+  t.equal(sent.length, 3);
+});
+
 t.test('an image that one connection refused is still sent to another', async (t) => {
   let isDown = false;
   const { other, say } = await start(({ messages }) => {
