@@ -76,7 +76,7 @@ export async function watching(t: Test, browser: Browser): Promise<void> {
     const client = app.open(saying('First', { session_id: 'fresh' }));
     await app.models.received(1);
     const page = await Playground.open(t, browser, app);
-    await page.page.locator('.session', { hasText: 'fresh' }).getByRole('button').first().click();
+    await page.page.locator('.session', { hasText: 'First' }).getByRole('button').first().click();
     await shows(page, 'Slowly');
     (await client).leave();
     await page.page.getByText('The server no longer has this session').waitFor();
