@@ -65,7 +65,8 @@ export class Remedies {
     if (reason === 'length') return this.#trimmed();
     const messages = reason === 'extras' ? withoutExtras(this.#messages) : withoutEarlierMedia(this.#messages);
     if (messages === this.#messages) return undefined;
-    // What the provider attached to answers after a changed message belonged to it as it was (AI-8).
+    // What the provider attached to answers after a changed message belonged to it as it was
+    // (AI-8).
     return reason === 'media' ? withOwnExtras(messages, this.#connection, this.#asked.tools) : messages;
   }
 
