@@ -122,3 +122,4 @@ export { isBlankKey, sessionKeyProblem } from './store/session-key.js';
 export { sessionTitle } from './store/session-title.js';
 export { isToolImagesMessage, toolImagesMessage } from './tools/tool-images.js';
 export type { ToolPart, ToolResultParts } from './tools/tool-source.js';
+export { withoutCombination } from './tools/without-combination.js';

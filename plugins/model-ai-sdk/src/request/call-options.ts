@@ -5,11 +5,10 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import type { ModelRequest } from '@plugboard/kernel';
-import type { ToolDeclaration } from '@plugboard/kernel/contracts';
+import { type ToolDeclaration, withoutCombination } from '@plugboard/kernel/contracts';
 import type { AiSdkConfig } from '../config.js';
 import { isObject, wellFormed } from '../json/json.js';
 import type { ProviderKind } from '../provider/provider-kind.js';
-import { withoutCombination } from './combination.js';
 
 type Options = Partial<LanguageModelV4CallOptions>;
 

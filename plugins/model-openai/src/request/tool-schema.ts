@@ -1,6 +1,6 @@
+import { withoutCombination } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 import type { SchemaForm } from '../provider/dialect.js';
-import { withoutCombination } from './combination.js';
 import { geminiSchema } from './gemini-schema.js';
 import { SchemaBudget } from './schema-budget.js';
 import { strictSchema } from './strict-schema.js';
