@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Clock, Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
 import { audit, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type {
@@ -17,9 +16,7 @@ import {
   SessionExists,
   type SessionId,
   type SessionInfo,
-  type SessionPage,
   type StoredTurn,
-  sessionTitle,
   TurnError,
   type TurnPage,
 } from '@plugboard/kernel/contracts';
@@ -35,10 +32,8 @@ import { TurnMemory } from '../limits/turn-memory.js';
 import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
+import { begunInfo, type ListPage, SessionLists } from './session-lists.js';
 import { type BegunSession, SessionSupervisor } from './session-supervisor.js';
-
-/** Sessions that are read from the store at once, to find those that match. */
-const READ_AT_ONCE = 200;
 
 /** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;
@@ -56,7 +51,7 @@ export class SessionOperations implements Conversations {
   readonly #sessions: SessionSupervisor;
   readonly #agents: CurrentAgents;
   readonly #memory: TurnMemory;
-  #lastPage: Promise<unknown> = Promise.resolve();
+  readonly #lists: SessionLists;
 
   constructor(
     @inject(CONTEXT) { clock, ids, log, extensions }: PluginContext,
@@ -72,6 +67,7 @@ export class SessionOperations implements Conversations {
     this.#sessions = sessions;
     this.#agents = agents;
     this.#memory = memory;
+    this.#lists = new SessionLists(sessions, () => this.#store, this.#storeCall);
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
@@ -85,70 +81,8 @@ export class SessionOperations implements Conversations {
     return this.#created(id);
   }
 
-  async list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
-    const found: Conversation[] = [];
-    for await (const conversation of this.#listed(page, principal)) {
-      if (!matches(conversation, page)) continue;
-      found.push(conversation);
-      if (found.length === page.limit) break;
-    }
-    return found;
-  }
-
-  /**
-   * Reads the sessions of a list. What the store cannot filter is read page by page: one page of
-   * one list at a time, between which other work runs.
-   */
-  async *#listed(page: ListPage, principal: Principal): AsyncGenerator<Conversation> {
-    const { agent, status, search, metadata, limit, ...rest } = page;
-    const { project, agents: own } = principal;
-    const agents = agent === undefined ? own : [agent].filter((name) => own?.includes(name) ?? true);
-    const read = (after: ListPage['after'], size: number) =>
-      this.#storeCall(() => this.#store.list(project, { ...rest, after, limit: size, agents }), 'list');
-    const isFiltered = status !== undefined || search !== undefined || metadata !== undefined;
-    const begun = await this.#begun({ ...rest, agents }, project);
-    const seen = new Set(begun.map(({ conversation }) => conversation));
-    const precedes = (one: SessionInfo, other: SessionInfo) =>
-      rest.order === 'asc' ? one.updatedAt < other.updatedAt : one.updatedAt > other.updatedAt;
-    for (let after = rest.after; ; ) {
-      const last = after;
-      const infos = await (isFiltered ? this.#inTurn(() => read(last, READ_AT_ONCE)) : read(last, limit));
-      for (const info of infos) {
-        for (let first = begun[0]; first && precedes(first, info); first = begun[0]) {
-          yield this.#withStatus(first);
-          begun.shift();
-        }
-        if (!seen.has(info.conversation)) yield this.#withStatus(info);
-      }
-      after = infos.at(-1);
-      if (infos.length >= (isFiltered ? READ_AT_ONCE : limit)) continue;
-      for (const info of begun) yield this.#withStatus(info);
-      return;
-    }
-  }
-
-  /** The sessions that the store does not have yet, because their first turn runs, in order. */
-  async #begun({ order, after, user, agents }: Omit<SessionPage, 'limit'>, project: string): Promise<SessionInfo[]> {
-    const sign = order === 'asc' ? 1 : -1;
-    const all = this.#sessions
-      .begun(project)
-      .filter(({ id }) => agents?.includes(id.agent) ?? true)
-      .filter((one) => user === undefined || one.user === user)
-      .filter(({ since }) => after === undefined || sign * (since - after.updatedAt) > 0);
-    const stored = await Promise.all(all.map(({ id }) => this.#storeCall(() => this.#store.info(id), 'info', id)));
-    return all
-      .filter((_, at) => stored[at] === undefined)
-      .sort((a, b) => sign * (a.since - b.since))
-      .map(begunInfo);
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#lastPage.then(async () => {
-      await setImmediate();
-      return work();
-    });
-    this.#lastPage = done.catch(() => {}); // thrown to the list that it belongs to
-    return done;
+  list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
+    return this.#lists.list(page, principal);
   }
 
   async get(id: string, principal: Principal): Promise<Conversation> {
@@ -338,30 +272,6 @@ export class SessionOperations implements Conversations {
       },
     };
   }
-}
-
-type ListPage = Parameters<Conversations['list']>[0];
-
-/** A session whose first turn waits or runs. */
-function begunInfo({ id, since, user, messages }: BegunSession): SessionInfo {
-  const times = { createdAt: since, updatedAt: since };
-  return {
-    id,
-    conversation: conversationId(id),
-    ...times,
-    turns: 0,
-    bytes: 0,
-    user,
-    title: sessionTitle(messages),
-    metadata: {},
-  };
-}
-
-function matches({ title, id, metadata, status }: Conversation, wanted: ListPage): boolean {
-  if (wanted.status !== undefined && status !== wanted.status) return false;
-  if (wanted.metadata && metadata[wanted.metadata.name] !== wanted.metadata.value) return false;
-  const search = wanted.search?.toLowerCase();
-  return search === undefined || [title, id.key, metadata.title].some((text) => text?.toLowerCase().includes(search) === true);
 }
 
 /**

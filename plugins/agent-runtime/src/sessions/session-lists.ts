@@ -1,0 +1,128 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Principal, SessionStore } from '@plugboard/kernel';
+import {
+  type Conversation,
+  type Conversations,
+  conversationId,
+  type SessionInfo,
+  type SessionPage,
+  sessionTitle,
+} from '@plugboard/kernel/contracts';
+import type { StoreCall } from '../store/store-call.js';
+import type { BegunSession, SessionSupervisor } from './session-supervisor.js';
+
+/** Sessions that are read from the store at once, to find those that match. */
+const READ_AT_ONCE = 200;
+
+/** The page of a list, and its filters. */
+export type ListPage = Parameters<Conversations['list']>[0];
+
+/** Lists sessions: those of the store, and those whose first turn runs. */
+export class SessionLists {
+  readonly #sessions: SessionSupervisor;
+  readonly #currentStore: () => SessionStore;
+  readonly #storeCall: StoreCall;
+  #lastPage: Promise<unknown> = Promise.resolve();
+
+  constructor(sessions: SessionSupervisor, currentStore: () => SessionStore, storeCall: StoreCall) {
+    this.#sessions = sessions;
+    this.#currentStore = currentStore;
+    this.#storeCall = storeCall;
+  }
+
+  async list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
+    const found: Conversation[] = [];
+    for await (const conversation of this.#listed(page, principal)) {
+      if (!matches(conversation, page)) continue;
+      found.push(conversation);
+      if (found.length === page.limit) break;
+    }
+    return found;
+  }
+
+  /**
+   * Reads the sessions of a list. What the store cannot filter is read page by page: one page of
+   * one list at a time, between which other work runs.
+   */
+  async *#listed(page: ListPage, principal: Principal): AsyncGenerator<Conversation> {
+    const { agent, status, search, metadata, limit, ...rest } = page;
+    const { project, agents: own } = principal;
+    const agents = agent === undefined ? own : [agent].filter((name) => own?.includes(name) ?? true);
+    const read = (after: ListPage['after'], size: number) =>
+      this.#storeCall(() => this.#store.list(project, { ...rest, after, limit: size, agents }), 'list');
+    const isFiltered = status !== undefined || search !== undefined || metadata !== undefined;
+    const begun = await this.#begun({ ...rest, agents }, project);
+    const seen = new Set(begun.map(({ conversation }) => conversation));
+    const precedes = (one: SessionInfo, other: SessionInfo) =>
+      rest.order === 'asc' ? one.updatedAt < other.updatedAt : one.updatedAt > other.updatedAt;
+    for (let after = rest.after; ; ) {
+      const last = after;
+      const infos = await (isFiltered ? this.#inTurn(() => read(last, READ_AT_ONCE)) : read(last, limit));
+      for (const info of infos) {
+        for (let first = begun[0]; first && precedes(first, info); first = begun[0]) {
+          yield this.#withStatus(first);
+          begun.shift();
+        }
+        if (!seen.has(info.conversation)) yield this.#withStatus(info);
+      }
+      after = infos.at(-1);
+      if (infos.length >= (isFiltered ? READ_AT_ONCE : limit)) continue;
+      for (const info of begun) yield this.#withStatus(info);
+      return;
+    }
+  }
+
+  /** The sessions that the store does not have yet, because their first turn runs, in order. */
+  async #begun({ order, after, user, agents }: Omit<SessionPage, 'limit'>, project: string): Promise<SessionInfo[]> {
+    const sign = order === 'asc' ? 1 : -1;
+    const all = this.#sessions
+      .begun(project)
+      .filter(({ id }) => agents?.includes(id.agent) ?? true)
+      .filter((one) => user === undefined || one.user === user)
+      .filter(({ since }) => after === undefined || sign * (since - after.updatedAt) > 0);
+    const stored = await Promise.all(all.map(({ id }) => this.#storeCall(() => this.#store.info(id), 'info', id)));
+    return all
+      .filter((_, at) => stored[at] === undefined)
+      .sort((a, b) => sign * (a.since - b.since))
+      .map(begunInfo);
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lastPage.then(async () => {
+      await setImmediate();
+      return work();
+    });
+    this.#lastPage = done.catch(() => {}); // thrown to the list that it belongs to
+    return done;
+  }
+
+  get #store(): SessionStore {
+    return this.#currentStore();
+  }
+
+  #withStatus(facts: SessionInfo): Conversation {
+    return { ...facts, status: this.#sessions.statusOf(facts.id) };
+  }
+}
+
+/** Describes a session whose first turn waits or runs. */
+export function begunInfo({ id, since, user, messages }: BegunSession): SessionInfo {
+  const times = { createdAt: since, updatedAt: since };
+  return {
+    id,
+    conversation: conversationId(id),
+    ...times,
+    turns: 0,
+    bytes: 0,
+    user,
+    title: sessionTitle(messages),
+    metadata: {},
+  };
+}
+
+function matches({ title, id, metadata, status }: Conversation, wanted: ListPage): boolean {
+  if (wanted.status !== undefined && status !== wanted.status) return false;
+  if (wanted.metadata && metadata[wanted.metadata.name] !== wanted.metadata.value) return false;
+  const search = wanted.search?.toLowerCase();
+  return search === undefined || [title, id.key, metadata.title].some((text) => text?.toLowerCase().includes(search) === true);
+}
