@@ -54,6 +54,23 @@ export function toEnd(view) {
 }
 
 /**
+ * Shows other turns in an area. One of them stays where the reader sees it.
+ * @param {View} view @param {Element | null} area @param {() => number} at the place of the turn
+ *   among those that are shown @param {() => Promise<unknown>} change
+ */
+export async function keepPlace(view, area, at, change) {
+  if (!area) return;
+  const top = () => area.querySelectorAll('.turn')[at()]?.getBoundingClientRect().top;
+  const before = top();
+  away.add(area);
+  await change();
+  await view.updateComplete;
+  const after = top();
+  if (before !== undefined && after !== undefined) area.scrollBy({ top: after - before });
+  note(area, view);
+}
+
+/**
  * Adds earlier turns above what the reader sees, which stays where it is.
  * @param {View} view @param {import('../conversation.js').Conversation} chat @param {Element |
  *   null} area that shows them

@@ -3,8 +3,10 @@ import { isAsked, isDropped, isRunning } from '../turn.js';
 import { openBranch, sendAgain } from '../versions.js';
 import { messageImages } from './attachments.js';
 import { icon, iconButton } from './parts.js';
+import { keepPlace } from './scrolling.js';
 
 /** @typedef {import('../conversation.js').Conversation} Conversation */
+/** @typedef {import('../sessions.js').Session} Session */
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
@@ -24,11 +26,18 @@ export function asked(turn, chat, view) {
 function versions(turn, chat, view) {
   const { versions, at } = chat.history.versionsOf(turn);
   if (versions.length < 2 || at < 0) return nothing;
+  const numberOf = (/** @type {Turn} */ one) => one.number || one.after + 1;
+  const open = (/** @type {Event} */ { currentTarget }, /** @type {Session} */ session) => {
+    const current = view.app.placeOf(chat);
+    const at = () => current().turns.findIndex((one) => numberOf(one) === numberOf(turn));
+    const area = /** @type {Element} */ (currentTarget).closest('.pane');
+    void keepPlace(view, area, at, () => openBranch(view.app, chat, session));
+  };
   const step = (/** @type {number} */ to, /** @type {string} */ sign, /** @type {string} */ label) => {
     const session = versions[to];
     return html`
       <button type="button" class="small" aria-label=${label} ?disabled=${!session}
-        @click=${() => session && openBranch(view.app, chat, session)}>${sign}</button>`;
+        @click=${(/** @type {Event} */ event) => session && open(event, session)}>${sign}</button>`;
   };
   return html`
     <div class="versions" role="group" aria-label="Versions of this message">

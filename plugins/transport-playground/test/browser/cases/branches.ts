@@ -176,4 +176,30 @@ export async function branches(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.page.locator('#edited').inputValue(), 'Changed');
     t.same(page.problems, []);
   });
+
+  t.test('a message stays where it is when another version of it is shown', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app, { width: 360, height: 740 });
+    app.models.respond({ text: 'A long answer. '.repeat(150) });
+    for (const text of ['one', 'two', 'three']) await page.ask(text);
+    await edit(page, 1, 'TWO');
+    await page.ask('four');
+    await eventually(async () => (await version(page, 1)) === '2/2');
+    for (const [label, shown] of [
+      ['Previous version', '1/2'],
+      ['Next version', '2/2'],
+    ] as const) {
+      const button = page.turns.nth(1).getByLabel(label);
+      await button.scrollIntoViewIfNeeded();
+      const top = async () => (await page.turns.nth(1).boundingBox())?.y ?? Number.NaN;
+      await page.rendered();
+      const before = await top();
+      await button.click();
+      await eventually(async () => (await version(page, 1)) === shown);
+      await eventually(async () => Math.abs((await top()) - before) < 2);
+      await page.rendered();
+      t.ok(Math.abs((await top()) - before) < 2, `${before} and ${await top()}`);
+    }
+    t.same(page.problems, []);
+  });
 }
