@@ -95,6 +95,15 @@ export class Playground extends EventTarget {
     return /** @type {Conversation} */ (this.chats[0]);
   }
 
+  /**
+   * Finds the conversation that has by then the place of one that is rendered now: a click may come
+   * before the page is rendered again. @param {Conversation} chat @returns {() => Conversation}
+   */
+  placeOf(chat) {
+    const at = this.chats.indexOf(chat);
+    return () => this.chats[at] ?? this.chat;
+  }
+
   get isRunning() {
     return this.chats.some((chat) => chat.isRunning);
   }

@@ -116,13 +116,7 @@ export class PlaygroundApp extends HTMLElement {
           <div class="dock">
             ${hasTurns && isAway(this) ? toEnd(this) : nothing}
             ${notice(this)}
-            ${app.chats.map((chat) =>
-              trialNote(
-                chat,
-                () => this.openCard(chat),
-                () => this.requestUpdate(),
-              ),
-            )}
+            ${app.chats.map((chat) => trialNote(chat, this))}
             ${composer(this)}
           </div>
         </div>

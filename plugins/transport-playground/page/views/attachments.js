@@ -25,15 +25,16 @@ function image(url, alt) {
 
 /** The images that the next message has, each with a button that removes it. @param {View} view */
 export function thumbnails(view) {
-  const { chat } = view.app;
-  if (chat.images.length === 0) return nothing;
+  const { images } = view.app.chat;
+  if (images.length === 0) return nothing;
   const remove = (/** @type {string} */ url) => {
+    const { chat } = view.app; // may be another one by now
     chat.setImages(chat.images.filter((one) => one !== url));
     view.focusMessage();
   };
   return html`
     <ul class="thumbnails" aria-label="Images of the message">
-      ${chat.images.map(
+      ${images.map(
         (url, at) => html`
           <li><img src=${url} alt=${`Image ${at + 1}`}>${iconButton('close', `Remove image ${at + 1}`, () => remove(url))}</li>`,
       )}

@@ -1,3 +1,4 @@
+import { live } from 'lit/directives/live.js';
 import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
 import { openDialog } from './dialogs.js';
@@ -20,16 +21,17 @@ export function columns(view) {
 /** @param {Conversation} chat @param {number} at @param {View} view */
 function column(chat, at, view) {
   const name = at === 0 ? 'First' : 'Second';
-  const stop = html`<button class="small" @click=${() => chat.stop()}>${icon('stop')} Stop</button>`;
+  const current = view.app.placeOf(chat);
+  const stop = html`<button class="small" @click=${() => current().stop()}>${icon('stop')} Stop</button>`;
   return html`
     <section class="pane" tabindex="-1" aria-label=${`${name} conversation`}
       @scroll=${(/** @type {Event} */ event) => noteEnd(view, event)}>
       <header class="column-head">
         ${agentSelect(chat, view, `${name} agent`)}
-        ${iconButton('info', 'About this agent', () => view.openCard(chat))}
+        ${iconButton('info', 'About this agent', () => view.openCard(current()))}
         <span class="spread"></span>
         ${chat.isRunning ? stop : nothing}
-        ${iconButton('close', `Close the ${name.toLowerCase()} conversation`, () => view.app.closeColumn(chat))}
+        ${iconButton('close', `Close the ${name.toLowerCase()} conversation`, () => view.app.closeColumn(current()))}
       </header>
       ${chat.turns.length > 0 ? turns(chat, view, `${name} turns`) : empty(chat, view)}
       ${chat.notice === '' ? nothing : html`<p class="not-kept" role="alert">${chat.notice}</p>`}
@@ -54,9 +56,13 @@ function turns(chat, view, label) {
 /** @param {Conversation} chat @param {View} view @param {string} label */
 export function agentSelect(chat, view, label) {
   const { models } = view.app.server;
-  const onChange = (/** @type {Event} */ { target }) => view.pickAgent(/** @type {HTMLSelectElement} */ (target).value, chat);
+  const current = view.app.placeOf(chat);
+  const onChange = (/** @type {Event} */ { target }) =>
+    view.pickAgent(/** @type {HTMLSelectElement} */ (target).value, current());
   const options = (/** @type {string} */ group, /** @type {(model: Model) => boolean} */ belongs) => {
-    const shown = models.filter(belongs).map(({ id }) => html`<option value=${id} .selected=${id === chat.agent}>${id}</option>`);
+    const shown = models
+      .filter(belongs)
+      .map(({ id }) => html`<option value=${id} .selected=${live(id === chat.agent)}>${id}</option>`);
     return shown.length > 0 ? html`<optgroup label=${group}>${shown}</optgroup>` : nothing;
   };
   return html`
@@ -100,7 +106,8 @@ function empty(chat, view) {
 function suggestions(chat, view) {
   const { chats, server } = view.app;
   const other = chats.find((one) => one !== chat)?.turns.at(-1)?.input;
-  if (other) return html`<button @click=${() => chat.send(other)}>${icon('retry')} ${other}</button>`;
+  const current = view.app.placeOf(chat);
+  if (other) return html`<button @click=${() => current().send(other)}>${icon('retry')} ${other}</button>`;
   return server.settings.suggestions.map((text) => html`<button @click=${() => view.say(text)}>${text}</button>`);
 }
 

@@ -20,7 +20,7 @@ export function header(view) {
     <header class="top">
       ${iconButton('menu', 'Open the menu', () => view.toggleSidebar(true), 'only-narrow')}
       ${isAlone ? agentSelect(chat, view, 'Agent') : nothing}
-      ${isAlone && chat.agent !== '' ? iconButton('info', 'About this agent', () => view.openCard(chat)) : nothing}
+      ${isAlone && chat.agent !== '' ? iconButton('info', 'About this agent', () => view.openCard(app.chat)) : nothing}
       <span class="spread"></span>
       ${iconButton('keyboard', 'Keyboard shortcuts', () => showShortcuts(view), 'only-keys')}
       ${isAlone && server.isOpen ? compare : nothing} ${panelButton(view, 'code', 'Code')} ${panelButton(view, 'events', 'Events')}

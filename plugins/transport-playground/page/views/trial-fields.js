@@ -3,6 +3,8 @@ import { changeTrial, EFFORTS, isTrial, problemsOf, resetTrial, trialOf } from '
 
 /** @typedef {import('../trial.js').Trial} Trial */
 /** @typedef {import('../trial.js').Chat} Chat */
+/** @typedef {import('../conversation.js').Conversation} Conversation */
+/** @typedef {import('./app.js').PlaygroundApp} View */
 
 /**
  * The fields for a prompt and parameters that are tried in one conversation.
@@ -55,19 +57,20 @@ export function trialFields(chat, settings, onChange) {
 const FIXED = 'Set by the agent: another value has no effect.';
 
 /**
- * What says above the message that something is tried. @param {Chat} chat @param {() => void}
- * onOpen @param {() => void} onChange
+ * What says above the message that something is tried. @param {Conversation} chat @param {View}
+ * view
  */
-export function trialNote(chat, onOpen, onChange) {
+export function trialNote(chat, view) {
   if (!isTrial(trialOf(chat))) return nothing;
+  const current = view.app.placeOf(chat);
   const reset = () => {
-    resetTrial(chat);
-    onChange();
+    resetTrial(current());
+    view.requestUpdate();
   };
   return html`
     <div class="try-note" role="note">
       <span>Prompt or parameters are tried here, not saved.</span>
-      <button class="small" @click=${onOpen}>Change</button>
+      <button class="small" @click=${() => view.openCard(current())}>Change</button>
       <button class="small" @click=${reset}>Reset</button>
     </div>`;
 }

@@ -213,4 +213,29 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.page.getByText('The answer is empty').count(), 1);
     t.same(page.problems, []);
   });
+
+  t.test('an agent that is picked before a new chat is shown is the one that answers', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.page.evaluate(`{
+      const select = document.querySelector('select[aria-label=Agent]');
+      document.querySelector('.new-chat').click();
+      select.value = 'bare';
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+    }`);
+    await page.rendered();
+    t.equal(await page.agent.inputValue(), 'bare');
+    await page.page.getByText('Talk to bare').waitFor();
+    t.equal(await page.message.getAttribute('placeholder'), 'Message bare');
+    await page.ask('Who are you?');
+    t.equal(app.asked.messages[0]?.role, 'user', 'the agent without a prompt answers');
+    await page.page.evaluate(`{
+      const select = document.querySelector('select[aria-label=Agent]');
+      select.value = 'assistant'; // as a browser restores a form, without an event
+    }`);
+    await page.button('New chat').click();
+    await page.rendered();
+    t.equal(await page.agent.inputValue(), 'bare', 'the picker is what the page has');
+    t.same(page.problems, []);
+  });
 }
