@@ -1,14 +1,15 @@
 import { html, nothing } from 'lit/html.js';
 import { attachButton, thumbnails } from './attachments.js';
 import { icon } from './parts.js';
+import { HEALTH } from './sidebar.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
 /** The field for the next message, and how the conversation is kept. @param {View} view */
 export function composer(view) {
-  const { chat } = view.app;
+  const { chat, server } = view.app;
   const off = chat.agent === '';
-  const onInput = (/** @type {Event} */ { target }) => chat.setDraft(/** @type {HTMLTextAreaElement} */ (target).value);
+  const onInput = (/** @type {Event} */ { target }) => view.app.chat.setDraft(/** @type {HTMLTextAreaElement} */ (target).value);
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
     submit(view);
@@ -29,7 +30,8 @@ export function composer(view) {
       <div class="composer-row">
         ${attachButton(view)}
         <button type="button" class="chip" aria-haspopup="dialog" popovertarget="mode" ?hidden=${view.app.chats.length > 1}>
-          <span class="chip-dot" data-on=${!chat.isStateless}></span>
+          <span class="chip-dot" data-on=${!chat.isStateless}
+            data-tone=${chat.isStateless ? 'quiet' : HEALTH[server.health][1]}></span>
           ${chat.isStateless ? 'Stateless' : html`Session <code>${chat.sessionKey}</code>`} ${icon('chevron')}
         </button>
         <span class="spread"></span>

@@ -160,8 +160,11 @@ const ACCESS = {
   unreachable: ['Not connected', 'bad'],
 };
 
-/** @type {Record<import('../server.js').Server['health'], [string, string]>} */
-const HEALTH = {
+/**
+ * Text and tone of each state of the server. @type {Record<import('../server.js').Server['health'],
+ * [string, string]>}
+ */
+export const HEALTH = {
   unknown: ['Checking', 'quiet'],
   ready: ['Ready', 'good'],
   'not-ready': ['Not ready', 'warn'],

@@ -146,4 +146,23 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     t.match(await page.page.locator('.session-note').innerText(), /now$/);
     t.same(page.problems, []);
   });
+
+  t.test('the dot of the session says whether the server is there', async (t) => {
+    const { app, network, page } = await openOnNetwork(t, browser);
+    const colours = () =>
+      page.page.evaluate<string[]>(
+        `['.chip-dot', '.server .dot'].map((one) => getComputedStyle(document.querySelector(one)).backgroundColor)`,
+      );
+    await badge(page, 'Ready');
+    const [ready] = await colours();
+    t.same(await colours(), [ready, ready]);
+    network.cut();
+    await badge(page, 'Reconnecting');
+    const [away] = await colours();
+    t.same(await colours(), [away, away]);
+    t.not(away, ready);
+    network.mend(app);
+    await badge(page, 'Ready');
+    t.same(await colours(), [ready, ready]);
+  });
 }
