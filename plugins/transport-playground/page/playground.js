@@ -7,6 +7,7 @@ import { ServerWatch } from './server-watch.js';
 import { Sessions } from './sessions.js';
 import { TabMemory } from './tab-memory.js';
 import { tabStorage } from './tab-storage.js';
+import { forgetTrials } from './trial.js';
 
 /** @typedef {import('./api.js').ApiError} ApiError */
 /** @typedef {import('./sessions.js').Session} Session */
@@ -70,18 +71,51 @@ export class Playground extends EventTarget {
 
   /** @param {string} token empty to forget it */
   async setToken(token) {
+    const isOther = this.server.access === 'ok' && token !== this.api.token;
+    const known = this.chat.session ?? this.sessions.list[0];
     if (token === '') this.stop();
     this.api.token = token;
     for (const chat of new Set([...this.chats, ...this.#running])) chat.close();
     this.server.models = [];
     this.sessions = new Sessions(this.api);
-    if (token === '') {
-      this.memory.clear();
-      this.show([this.conversation('')]);
-      this.address.clear();
-    }
+    if (token === '') this.#forget();
     await this.enter();
-    if (this.server.isOpen) await this.reopen();
+    if (!this.server.isOpen) return;
+    if (token !== '' && (known ? await this.#lacks(known) : isOther)) this.#leaveProject();
+    await this.reopen();
+  }
+
+  /**
+   * Whether the token does not reach a session of the one before: it belongs to another project.
+   * @param {Session} session
+   */
+  #lacks({ id }) {
+    return this.sessions.get(id).then(
+      () => false,
+      ({ status }) => status === 404,
+    );
+  }
+
+  /** Begins a new chat in another project, with what was typed. */
+  #leaveProject() {
+    const { draft, images, isStateless } = this.chat;
+    this.#forget();
+    this.chat.agent = this.#usualAgent();
+    this.chat.isStateless = isStateless;
+    this.chat.setDraft(draft);
+    if (images.length > 0) this.chat.setImages(images);
+  }
+
+  /** The tab keeps nothing that the token before could see. */
+  #forget() {
+    this.memory.end();
+    this.memory = new TabMemory();
+    forgetTrials();
+    this.log.clear();
+    this.#running.clear();
+    this.notice = this.announcement = '';
+    this.show([this.conversation('')]);
+    this.address.clear();
   }
 
   /** Reads what is shown again: the server was away, or the token is another one. */

@@ -37,6 +37,7 @@ export class TabMemory {
 
   /** @type {(Memory & { id: string })[] | undefined} */
   #unlisted;
+  #isEnded = false;
 
   /**
    * @param {string} id of a conversation; empty for one that has not begun @returns {Memory |
@@ -53,6 +54,7 @@ export class TabMemory {
    */
   write(id, memory) {
     const { draft, images, turns } = memory;
+    if (this.#isEnded) return true;
     this.forget(id);
     if (draft === '' && images.length === 0 && turns.length === 0) return true;
     const short = { ...memory, turns: turns.map(shortened) };
@@ -68,11 +70,10 @@ export class TabMemory {
     this.#unlisted = undefined;
   }
 
-  /** Forgets everything: the token is forgotten. */
-  clear() {
+  /** Forgets everything: the token is another one. A turn that ends later is not remembered. */
+  end() {
     for (const key of this.#order) tabStorage.delete(key);
-    this.#order = [];
-    this.#unlisted = undefined;
+    this.#isEnded = true;
   }
 
   /** Conversations that the server does not list, newest first. */

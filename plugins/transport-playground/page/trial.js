@@ -33,6 +33,11 @@ export function resetTrial(chat) {
   tabStorage.delete(keyOf(chat));
 }
 
+/** Forgets what is tried in all conversations. */
+export function forgetTrials() {
+  for (const key of tabStorage.keys()) if (key.startsWith(PREFIX)) tabStorage.delete(key);
+}
+
 /**
  * The conversation is about to get its first message: what was tried for it stays with it. @param
  * {Chat} chat

@@ -177,4 +177,53 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
     t.equal(await page.answer(await page.ended(0)), 'Half and whole.');
   });
+
+  t.test('a token of another project begins a new chat, with what was typed', async (t) => {
+    const other = 'a-token-of-another-project';
+    const third = 'a-second-token-of-that-project';
+    const yaml = BEARER.replace(
+      'projects:',
+      `      - { name: other, project: beta, token: ${other} }\n      - { name: third, project: beta, token: ${third} }\nprojects:\n  beta: {}`,
+    ).replace('auth:', '  clearing: { model: fast, project: beta }\nauth:');
+    const app = await startPlayground(t, { yaml });
+    const page = await Playground.open(t, browser, app);
+    const field = page.page.getByLabel('Token', { exact: true });
+    const enter = async (token: string) => {
+      await field.fill(token);
+      await field.press('Enter');
+      await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
+    };
+    await enter(TOKEN);
+    for (const mode of ['Session', 'Stateless']) {
+      await page.page.locator('.chip').click();
+      await page.page.getByRole('radio', { name: mode }).check();
+      await page.page.keyboard.press('Escape');
+      await page.ask(`A secret in the mode ${mode}`);
+    }
+    await page.message.fill('A draft');
+    await page.button(/^Access/).click();
+    await enter(other);
+    await page.page.getByText('Talk to clearing').waitFor();
+    t.equal(await page.message.inputValue(), 'A draft');
+    // what was announced to screen readers goes last
+    await eventually(async () => !/secret|No conversation/.test(await page.page.content()));
+    t.notMatch(await page.page.evaluate('JSON.stringify(sessionStorage)'), /secret/);
+    t.notMatch(page.page.url(), '#');
+    await page.ask('Hello');
+    t.same(app.asked.messages.length, 1);
+    t.equal(await page.agent.inputValue(), 'clearing');
+
+    await page.button(/^Access/).click();
+    await enter(other);
+    t.equal(await page.turns.count(), 1, 'the same token leaves a stateless conversation as it is');
+
+    await page.page.locator('.chip').click();
+    await page.page.getByRole('radio', { name: 'Session' }).check();
+    await page.page.keyboard.press('Escape');
+    await page.ask('Hello again');
+    await page.button(/^Access/).click();
+    await enter(third);
+    await page.page.getByText('Token accepted').waitFor();
+    t.equal(await page.turns.count(), 1, 'another token of the same project leaves a session as it is');
+  });
 }
