@@ -18,6 +18,7 @@ import type { EntryScope, Registered } from './registration/register.js';
 import type { RegisterEntriesDependencies } from './registration/register-entries.js';
 import { viewOf } from './registration/registry.js';
 import { Revision } from './registration/revision.js';
+import { registerStandIns } from './registration/stand-ins.js';
 import { type ConfigChange, changesBetween, imageOf } from './reload/changes.js';
 import { refuseRestart } from './reload/refuse-restart.js';
 import { Staging } from './reload/staging.js';
@@ -73,8 +74,14 @@ export class HostServer implements Server {
       revision: () => this.#revision,
       lastRead: () => this.#lastRead,
     });
-    const disable = ({ id }: { readonly id: string }) => revision.registry.disable(id);
-    this.#lifecycle = new LifecycleRunner({ order: revision.order, status, clock, log, disable });
+    this.#lifecycle = new LifecycleRunner({
+      order: revision.order,
+      status,
+      clock,
+      log,
+      disable: ({ id }) => revision.fail(id),
+      standIns: () => this.#standIns(revision, status),
+    });
     this.#retirement = new Retirement({ clock, log });
     for (const { scope } of revision.order) this.#since.set(scope, revision.number);
   }
@@ -97,6 +104,13 @@ export class HostServer implements Server {
 
   extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
     return viewOf(point, () => this.#revision.registry);
+  }
+
+  /** Registers what stands in for entries that failed. Its secrets are secret from now on. */
+  async #standIns(revision: Revision, status: StatusBoard): Promise<readonly Registered[]> {
+    const registered = await registerStandIns(revision, status, this.#registration);
+    if (registered.length > 0) this.#adjustLog(this.#revision, revision);
+    return registered;
   }
 
   async start(): Promise<void> {
@@ -205,7 +219,8 @@ export class HostServer implements Server {
     const isRunning = (id: string) => this.#status.get(id) === 'running' && !ids.has(id);
     const { clock, log } = this.#registration;
     const { stopRequested } = this.#lifecycle;
-    return new Staging(current, next, isRunning, { registration: this.#registration, clock, log, stopRequested });
+    const standIns = (status: StatusBoard) => this.#standIns(next, status);
+    return new Staging(current, next, isRunning, { registration: this.#registration, clock, log, stopRequested, standIns });
   }
 
   /**

@@ -10,7 +10,8 @@ type MissingPackage = (entry: ReadEntry) => Promise<string | undefined>;
 /**
  * Disables the entries whose `unless` names an enabled entry, and the optional ones without their
  * packages, and reports the variables that the remaining ones miss. Optional entries that miss a
- * variable are disabled already. An entry that fails to start later still counts as enabled here.
+ * variable are disabled already. An entry that fails to start later counts as enabled, until
+ * `Configuration.standIns` asks again.
  */
 export async function disableEntries(
   entries: readonly ReadEntry[],

@@ -43,7 +43,7 @@ const COMMON = {
     type: 'array',
     items: { type: 'string' },
     default: [],
-    description: 'Disables the entry if one of these entries of the same section is enabled.',
+    description: 'Disables the entry if one of these entries of the same section is enabled. It starts if they fail to.',
   },
 } as const satisfies Record<string, JsonSchema>;
 

@@ -54,6 +54,12 @@ export interface Configuration {
   /** The mistakes. Later phases add theirs. */
   readonly problems: Problems;
   resolvePath(path: string): string;
+  /**
+   * The entries that `unless` disables no longer once others have failed, checked like all others.
+   * @param failed the ids of the others.
+   * @param isNew leaves out those that are known already.
+   */
+  standIns(failed: ReadonlySet<string>, isNew: (entry: ReadEntry) => boolean): Promise<readonly ConfiguredEntry[]>;
 }
 
 /**
@@ -76,7 +82,9 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   const loader = known ?? new Loader(source.folder, cwd, { diagnosis: options.diagnosis });
   const loadAll = (entries: readonly { readonly entry: ReadEntry; readonly neededBy?: string }[]) =>
     Promise.all(entries.map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
-  const decided = await disableEntries(read.entries, problems, (entry) => missingPackage(entry, layout, loader));
+  const decide = (entries: readonly ReadEntry[]) =>
+    disableEntries(entries, problems, (entry) => missingPackage(entry, layout, loader));
+  const decided = await decide(read.entries);
   const inFile = await loadAll(decided.map((entry) => ({ entry })));
   const loaded = reader.withTopLevelOptions([...inFile, ...(await loadAll(reader.needed(inFile)))]);
 
@@ -84,11 +92,18 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   const resolvePath = (path: string) => resolve(source.folder, path);
   const check = checkContext({ ...read, entries: loaded }, resolvePath);
   const isInstalled = (name: string) => loader.isInstalled(name);
-  const entries = loaded.map((entry) => configure(entry, { ...check, isInstalled }, layout, secrets, problems));
+  const configured = (entry: LoadedEntry) => configure(entry, { ...check, isInstalled }, layout, secrets, problems);
+  const entries = loaded.map(configured);
   const contents = { ...read, entries };
   const credentials = [{ fields: layout.secretFields }, ...credentialsOf(entries)];
   const { texts, variables: secretVariables } = secrets;
-  return { source, layout, contents, loader, secrets: texts, secretVariables, credentials, problems, resolvePath };
+  const standIns: Configuration['standIns'] = async (failed, isNew) => {
+    const again = await decide(read.entries.map((entry) => (failed.has(entry.id) ? { ...entry, disabled: 'it failed' } : entry)));
+    const disabled = new Set(decided.flatMap(({ id, disabled: reason }) => (reason === undefined ? [] : [id])));
+    const added = again.filter((entry) => entry.disabled === undefined && disabled.has(entry.id) && isNew(entry));
+    return (await loadAll(added.map((entry) => ({ entry })))).map(configured);
+  };
+  return { standIns, source, layout, contents, loader, secrets: texts, secretVariables, credentials, problems, resolvePath };
 }
 
 /** The entries that are not disabled. */

@@ -25,8 +25,8 @@ export interface FilesReloaded {
  * Starts, reloads and stops the registered entries.
  *
  * 1. `start` starts the entries in their order, one at a time, each under its time limit.
- * 2. An `optional` entry that does not start is disabled, and the start continues, unless it finds
- *    a mistake in the configuration (`ConfigFault`).
+ * 2. An `optional` entry that does not start is disabled, and the start continues with what stands
+ *    in for it (`unless`), unless it finds a mistake in the configuration (`ConfigFault`).
  * 3. If any other entry does not start, it and everything that started before are stopped in
  *    reverse.
  * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also
@@ -40,6 +40,7 @@ export class LifecycleRunner {
   readonly #clock: Clock;
   readonly #runner: EntryRunner;
   readonly #disable: (entry: LivingEntry) => void;
+  readonly #standIns: () => Promise<readonly LivingEntry[]>;
   /** Aborted when the server is asked to stop. */
   readonly #stopRequest = new AbortController();
   /** The entries whose `start` was called, but not their `stop`. */
@@ -59,12 +60,15 @@ export class LifecycleRunner {
     readonly log: Logger;
     /** Removes the contributions of an entry. */
     readonly disable: (entry: LivingEntry) => void;
+    /** The entries to start in place of the disabled ones, if there are any. */
+    readonly standIns: () => Promise<readonly LivingEntry[]>;
   }) {
     this.#order = options.order;
     this.#status = options.status;
     this.#clock = options.clock;
     this.#runner = new EntryRunner(options);
     this.#disable = options.disable;
+    this.#standIns = options.standIns;
   }
 
   /** Aborted when the server is asked to stop. */
@@ -137,20 +141,35 @@ export class LifecycleRunner {
 
   async #startAll(): Promise<void> {
     const failures: PluginError[] = [];
-    for (const entry of this.#order) {
-      if (this.#stopRequest.signal.aborted || failures.length > 0) break;
+    const pending = [...this.#order];
+    let mistakes: unknown;
+    const addStandIns = async () => {
+      try {
+        const standIns = await this.#standIns();
+        pending.unshift(...standIns);
+        this.#order = [...this.#order, ...standIns];
+      } catch (error) {
+        mistakes = error;
+      }
+    };
+    await addStandIns();
+    for (let entry = pending.shift(); entry !== undefined; entry = pending.shift()) {
+      if (this.#stopRequest.signal.aborted || failures.length > 0 || mistakes !== undefined) break;
       this.#started.push(entry);
       const failure = await this.#runner.start(entry, this.#stopRequest.signal);
       if (failure === undefined || this.#stopRequest.signal.aborted) continue;
       if (this.#runner.canDisable(entry, failure)) {
         this.#started.pop();
         await this.#runner.disable(entry, failure, () => this.#disable(entry));
+        await addStandIns();
       } else failures.push(failure);
     }
-    if (failures.length === 0 && !this.#stopRequest.signal.aborted) return this.#status.enter('running');
+    const failed = failures.length > 0 || mistakes !== undefined;
+    if (!failed && !this.#stopRequest.signal.aborted) return this.#status.enter('running');
     this.#status.enter('stopping');
     await this.#stopStarted();
     this.#status.enter('stopped');
+    if (mistakes !== undefined) throw mistakes;
     throw new StartError([...failures, ...this.#stopFailures]);
   }
 

@@ -27,14 +27,44 @@ const REGISTER_LIMIT = 10_000;
  */
 export function registerEntries(
   revision: Revision,
-  { diagnosis = NO_DIAGNOSIS, ...dependencies }: RegisterEntriesDependencies,
+  dependencies: RegisterEntriesDependencies,
   kept: ReadonlyMap<string, Registered> = new Map(),
 ): void {
   const { registry, configuration } = revision;
+  const registered = registerAll(enabledEntries(configuration.contents), revision, dependencies, kept);
+  registry.seal();
+  if (!configuration.problems.any) {
+    reportMissingPoints(registered, revision);
+    for (const one of registered) if (!kept.has(one.id)) verify(one, revision);
+  }
+  revision.order = inOrder(registered, revision);
+}
+
+/**
+ * Registers entries beside those of a sealed revision. Mistakes are added to the configuration's
+ * problems. They come last in the order: readers look at what is there when they start.
+ */
+export function registerLate(
+  entries: readonly ConfiguredEntry[],
+  revision: Revision,
+  dependencies: RegisterEntriesDependencies,
+): readonly Registered[] {
+  const registered = registerAll(entries, revision, dependencies);
+  if (!revision.configuration.problems.any) for (const one of registered) verify(one, revision);
+  revision.order = [...revision.order, ...registered];
+  return registered;
+}
+
+function registerAll(
+  entries: readonly ConfiguredEntry[],
+  revision: Revision,
+  { diagnosis = NO_DIAGNOSIS, ...dependencies }: RegisterEntriesDependencies,
+  kept: ReadonlyMap<string, Registered> = new Map(),
+): readonly Registered[] {
   const registered: Registered[] = [];
   let current: ConfiguredEntry | undefined;
   const isDone = diagnosis.runWithin(REGISTER_LIMIT, () => {
-    for (const entry of enabledEntries(configuration.contents)) {
+    for (const entry of entries) {
       current = entry;
       const stays = kept.get(entry.id);
       registered.push(...(stays ? [keep(entry, stays, revision)] : register(entry, revision, { ...dependencies, revision })));
@@ -42,14 +72,9 @@ export function registerEntries(
   });
   if (!isDone && current) {
     const { id, path, plugin } = current;
-    configuration.problems.add(path, fault('REGISTER_TIMED_OUT', id, REGISTER_LIMIT / 1000), 'key', plugin);
+    revision.configuration.problems.add(path, fault('REGISTER_TIMED_OUT', id, REGISTER_LIMIT / 1000), 'key', plugin);
   }
-  registry.seal();
-  if (!configuration.problems.any) {
-    reportMissingPoints(registered, revision);
-    for (const one of registered) if (!kept.has(one.id)) verify(one, revision);
-  }
-  revision.order = inOrder(registered, revision);
+  return registered;
 }
 
 /**

@@ -14,6 +14,8 @@ export class Revision implements RevisionView {
   readonly registry = new Registry();
   /** The registered entries in start order. */
   order: readonly Registered[] = [];
+  /** The optional entries that could not be registered or started, by their ids. */
+  readonly failed = new Set<string>();
   /** Why optional entries could not be registered, by their ids. */
   readonly #disabled = new Map<string, string>();
   #pins = 0;
@@ -32,6 +34,13 @@ export class Revision implements RevisionView {
   /** Disables an optional entry that could not be registered. */
   disable(id: string, reason: string): void {
     this.#disabled.set(id, reason);
+    this.failed.add(id);
+  }
+
+  /** Removes the contributions of an optional entry that did not start. */
+  fail(id: string): void {
+    this.registry.disable(id);
+    this.failed.add(id);
   }
 
   /** Why an entry is disabled: by the file, or because it could not be registered. */

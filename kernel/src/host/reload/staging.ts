@@ -20,6 +20,8 @@ interface StagingDependencies {
   readonly log: Logger;
   /** Aborted when the server is asked to stop. */
   readonly stopRequested: AbortSignal;
+  /** Registers what stands in for entries that failed. @throws ConfigError */
+  readonly standIns: (status: StatusBoard) => Promise<readonly Registered[]>;
 }
 
 /**
@@ -96,12 +98,16 @@ export class Staging {
   async start(): Promise<void> {
     const refused = new AbortController();
     const signal = AbortSignal.any([this.#deps.stopRequested, refused.signal]);
-    for (const registered of this.#startOrder()) {
+    const pending = [...(await this.#standIns()), ...this.#startOrder()];
+    for (let registered = pending.shift(); registered !== undefined; registered = pending.shift()) {
       if (signal.aborted) break;
       const failure = this.#kept.has(registered.id)
         ? await this.#prepare(registered, signal)
         : await this.#startNew(registered, signal);
-      if (failure === undefined) continue;
+      if (failure === undefined) {
+        if (this.#next.failed.has(registered.id)) pending.unshift(...(await this.#standIns()));
+        continue;
+      }
       refused.abort(failure);
       throw this.#errorOf([failure, ...(await this.#stopStarted())]);
     }
@@ -168,7 +174,7 @@ export class Staging {
     const failure = await this.#runner.start(registered, signal);
     if (failure === undefined || signal.aborted || !this.#runner.canDisable(registered, failure)) return failure;
     this.#started.pop();
-    await this.#runner.disable(registered, failure, () => this.#next.registry.disable(registered.id));
+    await this.#runner.disable(registered, failure, () => this.#next.fail(registered.id));
     for (const { id } of this.#predecessors(registered)) {
       this.#deps.log.warn(
         `${id} was stopped for its successor, which is optional and disabled: the file in force no longer has its earlier ` +
@@ -176,6 +182,15 @@ export class Staging {
       );
     }
     return undefined;
+  }
+
+  async #standIns(): Promise<readonly Registered[]> {
+    try {
+      return await this.#deps.standIns(this.status);
+    } catch (error) {
+      await this.#stopStarted();
+      throw error;
+    }
   }
 
   async #prepare(registered: Registered, signal: AbortSignal): Promise<PluginError | undefined> {

@@ -22,7 +22,14 @@ function serverOf(parts: Readonly<Record<string, (seen: (what: string) => void) 
     const { optional = false, ...lifecycle } = make((what) => seen.push(`${id} ${what}`));
     return { id, optional, lifecycle, plugin: { name: `plugin-${id}`, version: '1.2.3', path: `/plugins/${id}.js` } };
   });
-  const runner = new LifecycleRunner({ order, status, clock, log: log.logger(clock), disable: ({ id }) => disabled.push(id) });
+  const runner = new LifecycleRunner({
+    order,
+    status,
+    clock,
+    log: log.logger(clock),
+    disable: ({ id }) => disabled.push(id),
+    standIns: async () => [],
+  });
   const statuses = () => status.entries().map(({ entry, status }) => `${entry} ${status}`);
   return { runner, clock, log, status, seen, disabled, statuses };
 }

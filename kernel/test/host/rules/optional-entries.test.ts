@@ -109,6 +109,60 @@ t.test('rule 7: unless disables an entry if one of the named entries is enabled'
   t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is enabled', 'models.demo: models.a is enabled']);
 });
 
+t.test('rule 7: what an entry keeps off stands in for it when it does not register or start', async (t) => {
+  const parts = {
+    'p.js': plugin({ register: 'ctx.contribute(point, 1, "answer"); ctx.contribute(only, 1); return {};' }),
+    'reader.js': plugin({
+      name: 'reader',
+      register:
+        'const view = ctx.extensions(point); return { start() { globalThis.found = view.all().map((one) => one.entry) } };',
+    }),
+    'starts-not.js': plugin({
+      name: 'starts-not',
+      register:
+        'ctx.contribute(point, 2, "answer"); ctx.contribute(only, 2); return { start() { throw new Error("no server"); } };',
+    }),
+    'registers-not.js': plugin({ name: 'registers-not', register: 'throw new Error("no wish");' }),
+  };
+  const running = async (...models: readonly string[]) => {
+    const { server } = await composed(t, {
+      ...parts,
+      'plugboard.yaml': ['transports: { r: { use: ./reader.js } }', 'models:', ...models].join('\n'),
+    });
+    await server.start();
+    const of = (wanted: string) => server.host.entries().flatMap(({ entry, status }) => (status === wanted ? [entry] : []));
+    return { server, running: of('running'), disabled: of('disabled') };
+  };
+  const reserves = ['  first: { use: ./p.js, optional: true, unless: [main] }', '  last: { use: ./p.js, unless: [main, first] }'];
+  for (const broken of ['starts-not', 'registers-not']) {
+    const main = `  main: { use: ./${broken}.js, optional: true }`;
+    const { server, ...one } = await running(main, ...reserves);
+    t.same(one, { running: ['transports.r', 'models.first'], disabled: ['models.main', 'models.last'] }, broken);
+    t.match(globalThis, { found: ['models.first'] }, 'a reader finds it when it starts');
+    await server.reload();
+    t.match(globalThis, { found: ['models.first'] });
+    t.match(
+      server.host.entries().flatMap(({ entry, status }) => (status === 'running' ? [entry] : [])),
+      ['transports.r', 'models.first'],
+      'also after a reload, in which the other one is tried again',
+    );
+    const second = reserves.map((line) => line.replace('first: { use: ./p.js', `first: { use: ./${broken}.js`));
+    const { server: _, ...two } = await running(main, ...second);
+    t.same(two, { running: ['transports.r', 'models.last'], disabled: ['models.main', 'models.first'] }, 'and the next one');
+  }
+  const { server } = await composed(t, {
+    ...parts,
+    'plugboard.yaml': [
+      'transports: {}',
+      'models:',
+      '  main: { use: ./starts-not.js, optional: true }',
+      '  instead: { use: ./p.js, unless: [main], wrong: 1 }',
+    ].join('\n'),
+  });
+  await t.rejects(server.start(), { message: /models\.instead\.wrong: unknown option/ }, 'a mistake in it ends the start');
+  t.equal(server.host.phase, 'stopped');
+});
+
 t.test('rule 7: an optional entry without a package is disabled with what installs it, and unless replaces it', async (t) => {
   const files = {
     'package.json': '{ "type": "module", "dependencies": { "@plugboard/model-near": "1.0.0" } }',
