@@ -251,7 +251,7 @@ t.test('rule 8: a removed transport ends its requests, and then stops', async (t
         const gate = Promise.withResolvers();
         let stopped = false;
         const route = { access: 'public', body: 'none', startsWork: false };
-        ctx.contribute(HttpRoutes, { ...route, method: 'GET', path: '/slow', handle: () => gate.promise.then(() => ({ status: 200, body: String(stopped) })) }, 'slow');
+        ctx.contribute(HttpRoutes, { ...route, method: 'GET', path: '/slow', handle: () => (globalThis.slowArrived(), gate.promise.then(() => ({ status: 200, body: String(stopped) }))) }, 'slow');
         ctx.contribute(HttpRoutes, { ...route, method: 'GET', path: '/open', handle: () => (gate.resolve(), { status: 200, body: '' }) }, 'open');
         globalThis.openGate = gate.resolve;
         return { stop: () => { stopped = true; } };
@@ -260,8 +260,10 @@ t.test('rule 8: a removed transport ends its requests, and then stops', async (t
   `;
   const base = `${TRANSPORTS}  slow: { use: ./slow.mjs }\n${MODELS}${agents(ASSISTANT)}`;
   const app = await TestServer.start(t, base, { files: { 'slow.mjs': plugin } });
+  const arrived = Promise.withResolvers<void>();
+  Object.assign(globalThis, { slowArrived: arrived.resolve });
   const reply = app.get('/slow');
-  await new Promise((resolve) => setTimeout(resolve, 100)); // until it has arrived
+  await arrived.promise;
   await reload(app, TRANSPORTS + MODELS + agents(ASSISTANT));
   t.equal((await app.get('/open')).status, 404);
   t.strictSame(app.started.server.leaving, ['transports.slow']);

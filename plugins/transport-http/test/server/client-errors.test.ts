@@ -118,13 +118,18 @@ t.test('malformed bytes after a request whose reply is streaming destroy the con
 t.test('a connection reset before a request is only counted', async (t) => {
   const served = await serve(t);
   const client = await RawClient.open(served.port);
+  /** What was sent before is read when another request is answered. */
+  const answered = () => fetch(`${served.url}/other`).then((reply) => reply.text());
   client.send('GET /v1/x HT');
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await answered();
   client.socket.resetAndDestroy();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await answered();
   await served.stop();
   t.match(served.logs.at(-1), { msg: 'stopped', disconnects: 1 });
-  t.same(served.requests(), []);
+  t.same(
+    served.requests().filter(({ status }) => status !== 404),
+    [],
+  );
 });
 
 t.test('R-090 R-094 any bytes get no 5xx, errors are JSON, and the server continues', async (t) => {

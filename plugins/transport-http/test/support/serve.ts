@@ -31,6 +31,8 @@ interface Served {
   readonly logs: readonly LogLine[];
   /** The lines of the access log. */
   requests(): readonly LogLine[];
+  /** Bytes of the memory of callers that are in use. */
+  memoryUsed(): number;
   readonly lifecycle: Lifecycle;
   stop(signal?: AbortSignal): Promise<void>;
 }
@@ -64,6 +66,7 @@ export async function serve(
     port: Number(new URL(url).port),
     logs: ctx.logs,
     requests: () => ctx.logs.filter(({ msg }) => msg === 'request'),
+    memoryUsed: () => ctx.budgets.memory.used,
     lifecycle: ctx.lifecycle,
     stop,
   };
