@@ -58,7 +58,15 @@ function isBlank(byte: number): boolean {
   return byte <= 0x20 || BYTE_ORDER_MARK.includes(byte);
 }
 
+/**
+ * The title of a page of HTML. It is read by hand: an expression tries again at each `<title` that
+ * has no end (S-76).
+ */
 function titleOf(chunk: Buffer): string {
-  const [, title = ''] = /<title[^>]*>([^<]*)/i.exec(chunk.toString()) ?? [];
-  return title.trim();
+  const page = chunk.toString();
+  const title = page.search(/<title/i);
+  const open = title < 0 ? -1 : page.indexOf('>', title);
+  if (open < 0) return '';
+  const end = page.indexOf('<', open);
+  return page.slice(open + 1, end < 0 ? page.length : end).trim();
 }

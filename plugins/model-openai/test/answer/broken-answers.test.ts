@@ -1,5 +1,6 @@
 import { eventually, modelRequest } from '@plugboard/testing';
 import t from 'tap';
+import { AnswerBody } from '../../src/answer/answer-body.js';
 import { open, plain, readAll, readError, runEventLoop, STOP, textEvent, WHOLE } from '../connection.js';
 
 t.test('R-033 an answer fails after idleTimeout without a byte and is not retried', async (t) => {
@@ -106,6 +107,20 @@ t.test('an error object in place of an answer is an error', async (t) => {
     message: 'the model server ended the answer with finish_reason "error".',
     retryable: true,
   });
+});
+
+t.test('S-76 a page of HTML whose title has no end takes time in proportion to its length', async (t) => {
+  const took = (titles: number) => {
+    const failures = { unreadable: (what: string, { text }: { text: string }) => new Error(`${what}: ${text}`) };
+    const body = new AnswerBody(undefined as never, failures as never);
+    const page = Buffer.from('<title'.repeat(titles));
+    const began = performance.now();
+    t.throws(() => body.read(page, []), { message: 'a page of HTML: ' });
+    return performance.now() - began;
+  };
+  const least = (titles: number) => Math.min(...Array.from({ length: 5 }, () => took(titles)));
+  const [one, four] = [least(5_000), least(20_000)];
+  t.ok(four < one * 10 + 5, `${one} ms, ${four} ms for four times as much`);
 });
 
 t.test('R-035 a response outside the protocol is reported, with what came instead', async (t) => {
