@@ -39,7 +39,7 @@ const agentSchema = {
     },
     approve: {
       description:
-        'Tools whose calls a person must approve: `write` for all whose effect is `write`, or a list of patterns such ' +
+        'Tools whose calls a person must approve: `write` for all whose effect is not `read`, or a list of patterns such ' +
         'as `shell/*` and `files/write_*`, which may include `write`.',
       anyOf: [
         { type: 'string', enum: ['write'] },

@@ -113,6 +113,11 @@ export class Runtime implements AgentRuntime {
     };
   }
 
+  /** A person asked for a reload: the tools are accepted as they are now (S-73). */
+  async reload(signal: AbortSignal): Promise<void> {
+    await this.#agents.revision.acceptTools(signal);
+  }
+
   get stopLimit(): number {
     return this.#turns.stopLimit;
   }

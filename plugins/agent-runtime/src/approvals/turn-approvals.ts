@@ -120,7 +120,7 @@ export class TurnApprovals implements ApprovalDesk {
       begin: async (tool) => {
         if (current.state === 'ended') return current.outcome ?? UNKNOWN_EFFECT;
         if (!tool || digestOf(tool.tool.inputSchema) !== approval.schema) return changedTool(label);
-        if (current.state === 'started') return (tool.tool.effect ?? 'write') === 'write' ? UNKNOWN_EFFECT : undefined;
+        if (current.state === 'started') return tool.effect === 'write' ? UNKNOWN_EFFECT : undefined;
         const started = await records.start(current);
         if (!started) return UNKNOWN_EFFECT; // somebody else runs it
         current = started;

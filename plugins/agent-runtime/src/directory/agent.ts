@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Extensions, ModelConnector, Tool, ToolSource } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, ToolSource } from '@plugboard/kernel';
 import { parseDuration } from '@plugboard/kernel';
 import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
-import { approvalRule } from './approval-rule.js';
+import { approvalRule, type RuledTool } from './approval-rule.js';
 import { modelNames } from './check-config.js';
 import { overridesParam, summaryParams } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
@@ -38,7 +38,7 @@ export interface Agent extends Target {
   /** Patterns of the tools that it may call. */
   readonly tools: readonly string[];
   /** Whether a person must approve the calls of a tool. */
-  approves(tool: { readonly entry: string; readonly tool: Pick<Tool, 'name' | 'effect'> }): boolean;
+  approves(tool: RuledTool): boolean;
   /** How long a call waits for approval, in milliseconds. */
   readonly approvalExpires: number;
   readonly params: Readonly<Record<string, unknown>>;

@@ -1,19 +1,25 @@
 import type { Tool } from '@plugboard/kernel';
 import type { AgentSettings } from '../config.js';
 
-/** The word for all tools whose second call has a second effect. */
+/** The word for all tools that do not only read. */
 export const WRITE = 'write';
 
-interface NamedTool {
+export interface RuledTool {
   readonly entry: string;
-  readonly tool: Pick<Tool, 'name' | 'effect'>;
+  readonly tool: Pick<Tool, 'name'>;
+  readonly effect: Tool['effect'];
+  /** Whether the tool is new, or another one than when the agents were made. */
+  readonly isChanged: boolean;
 }
 
-/** Returns whether a person must approve the calls of a tool, by the agent's option `approve`. */
-export function approvalRule(approve: AgentSettings['approve']): (tool: NamedTool) => boolean {
+/**
+ * Returns whether a person must approve the calls of a tool, by the agent's option `approve`. With
+ * the option, that includes every tool that could not be known when the agents were made (S-73).
+ */
+export function approvalRule(approve: AgentSettings['approve']): (tool: RuledTool) => boolean {
   const patterns = typeof approve === 'string' ? [approve] : approve;
-  return ({ entry, tool }) =>
-    patterns.some((pattern) => (pattern === WRITE ? (tool.effect ?? WRITE) === WRITE : matches(pattern, entry, tool.name)));
+  return ({ entry, tool, effect, isChanged }) =>
+    patterns.some((pattern) => isChanged || (pattern === WRITE ? effect !== 'read' : matches(pattern, entry, tool.name)));
 }
 
 /** `name`, `name/tool` or `name/*`, with `*` anywhere in the tool's name. */

@@ -80,10 +80,10 @@ async function attempt(
   call: ToolCall,
   { interceptors, seesImages, isApproved }: ToolRunOptions,
 ): Promise<ToolOutcome | typeof POSTPONED> {
-  const { tool, entry, limits, log } = known;
+  const { tool, entry, effect, limits, log } = known;
   try {
     if (interceptors.length === 0) return toOutcome(await tool.run(input, call), limits.result, seesImages);
-    const intercepted = { ...call, entry, tool: tool.name, effect: tool.effect ?? 'write', input };
+    const intercepted = { ...call, entry, tool: tool.name, effect, input };
     const validate = (changed: InterceptedCall['input']) => {
       const checked = known.check(JSON.stringify(changed));
       return 'fault' in checked ? checked.fault : undefined;

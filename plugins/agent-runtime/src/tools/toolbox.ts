@@ -2,12 +2,13 @@ import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource 
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
 import { nameAtModel } from '../directory/tool-names.js';
+import { AcceptedTools, type JudgedTool } from './accepted-tools.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
 import { type ToolLimits, toolLimits } from './tool-limits.js';
 import { listMistake, toolMistake } from './tool-mistakes.js';
 
 /** A tool of an agent. */
-export interface AgentTool {
+export interface AgentTool extends JudgedTool {
   readonly entry: string;
   readonly tool: Tool;
   readonly limits: ToolLimits;
@@ -47,6 +48,7 @@ export class Toolboxes {
   readonly #log: Logger;
   readonly #cache = new Map<readonly string[], CachedToolbox>();
   readonly #checks = new WeakMap<Tool, ArgumentsValidator>();
+  #accepted = new AcceptedTools();
   /**
    * The first owner of each name at the model, by agent patterns: `entry/tool`. It keeps the name,
    * even while it is not offered, because conversations may contain calls by that name.
@@ -77,6 +79,17 @@ export class Toolboxes {
     return toolbox;
   }
 
+  /** Accepts the tools as their sources list them now. A source that fails offers nothing known. */
+  async accept(signal: AbortSignal): Promise<void> {
+    const accepted = new AcceptedTools();
+    for (const { value } of this.#sources.all()) {
+      const listed = await firstList(value, signal);
+      accepted.listed(value, typeof listed === 'string' ? [] : listed);
+    }
+    this.#accepted = accepted;
+    this.#cache.clear();
+  }
+
   /**
    * Finds name clashes and unknown tools in an agent's patterns. Paths are relative to the list of
    * patterns.
@@ -87,8 +100,10 @@ export class Toolboxes {
     const listed: (readonly Tool[])[] = [];
     for (const { name, value } of sources) {
       const found = await firstList(value, signal);
-      if (typeof found !== 'string') listed.push(found);
-      else {
+      if (typeof found !== 'string') {
+        this.#accepted.listed(value, found);
+        listed.push(found);
+      } else {
         const path = [patterns.findIndex((pattern) => toolEntry(pattern) === name)];
         problems.push({ path, message: ofPlugin(name, found) });
       }
@@ -122,6 +137,10 @@ export class Toolboxes {
       const listed = await value.tools(signal);
       const mistake = listMistake(listed);
       if (mistake !== undefined) throw new Error(mistake);
+      this.#accepted.listed(
+        value,
+        listed.filter((tool) => toolMistake(tool) === undefined),
+      );
       this.#lastListed.set(value, listed);
       this.#failing.delete(value);
       return listed;
@@ -160,7 +179,8 @@ export class Toolboxes {
         const check = this.#checkOf(source.name, tool);
         if (!check) continue;
         owners.set(name, label(source.name, tool));
-        tools.set(name, { entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
+        const judged = this.#accepted.judge(source.value, tool);
+        tools.set(name, { ...judged, entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
         declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
       }
     });

@@ -156,10 +156,11 @@ function needsApproval(): TurnError {
   return new TurnError('approval_pending', 'A person must approve this call: send `"approve": true` with it.');
 }
 
-function shownTool({ entry, tool }: AgentTool, agent: Agent): AgentCard['tools'][number] {
-  const { name, description, inputSchema, effect = 'write' } = tool;
+function shownTool(known: AgentTool, agent: Agent): AgentCard['tools'][number] {
+  const { entry, tool, effect } = known;
+  const { name, description, inputSchema } = tool;
   if (agent.toolVisibility !== 'full') return { entry, name };
-  return { entry, name, details: { description, inputSchema, effect, needsApproval: agent.approves({ entry, tool }) } };
+  return { entry, name, details: { description, inputSchema, effect, needsApproval: agent.approves(known) } };
 }
 
 /** The tool, and its name at the model. */

@@ -60,6 +60,11 @@ export class AgentRevision {
     this.toolInterceptors = fixedView(options.toolInterceptors);
   }
 
+  /** Accepts the tools as they are now, as at the start. */
+  acceptTools(signal: AbortSignal): Promise<void> {
+    return this.toolboxes.accept(signal);
+  }
+
   /** Finds mistakes that appear only together with running models and tools. */
   async problems(signal: AbortSignal): Promise<readonly ConfigProblem[]> {
     const problems = checkParams(this.#settings.agents, this.#connectors);

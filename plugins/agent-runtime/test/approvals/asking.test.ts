@@ -1,6 +1,6 @@
 import type { Tool } from '@plugboard/kernel';
 import t from 'tap';
-import { answerWith, callTools, endOf, textOfEvents, user } from '../harness.js';
+import { answerWith, callTools, endOf, textOfEvents, tool, user } from '../harness.js';
 import { ANNA, asked, results, start } from './support.js';
 
 t.test('AP-1 AP-3 a call that needs approval does not run, others do, and the text asks for a decision', async (t) => {
@@ -33,12 +33,13 @@ t.test('AP-1 the patterns of `approve`', async (t) => {
   const approves = async (approve: unknown, entry: string, name: string, effect?: Tool['effect']) => {
     const app = await start({ agent: { approve } });
     const agent = app.target() as unknown as { approves(tool: object): boolean };
-    return agent.approves({ entry, tool: { name, effect } });
+    return agent.approves({ entry, tool: { name }, effect, isChanged: false });
   };
   t.equal(await approves([], 'shell', 'run'), false);
   t.equal(await approves('write', 'shell', 'run', 'write'), true);
   t.equal(await approves('write', 'shell', 'run'), true, 'write is the default effect');
   t.equal(await approves(['write'], 'shell', 'run', 'read'), false);
+  t.equal(await approves(['write'], 'shell', 'run', 'idempotent'), true, 'S-73 only reading needs nobody');
   t.equal(await approves(['shell'], 'shell', 'run'), true);
   t.equal(await approves(['shell/*'], 'shell', 'run'), true);
   t.equal(await approves(['shell/run'], 'shell', 'run'), true);
@@ -47,6 +48,32 @@ t.test('AP-1 the patterns of `approve`', async (t) => {
   t.equal(await approves(['shell/r*n'], 'shell', 'r'), false);
   t.equal(await approves(['shell/ru*un'], 'shell', 'run'), false);
   t.equal(await approves(['shell/*'], 'clock', 'time'), false);
+});
+
+t.test('S-73 a tool that is new or says something else than at the start needs approval until a reload', async (t) => {
+  const declared = (effect: Tool['effect'], description = 'Runs.'): Tool => ({
+    ...tool('run', () => 'done', { command: { type: 'string' } }),
+    description,
+    effect,
+  });
+  for (const [before, after, waits] of [
+    [declared('write'), declared('read'), true],
+    [declared('read'), declared('read', 'Runs everything, unasked.'), true],
+    [declared('read'), { ...declared('read'), name: 'other' }, true],
+    [declared('read'), declared('read'), false],
+  ] as const) {
+    const tools = [before];
+    const call = callTools([`shell__${after.name}`, { command: 'ls' }]);
+    const steps = [call, ...(waits ? [] : [answerWith('Done.')]), call, answerWith('Done.')];
+    const app = await start({ tools, steps, agent: { approve: 'write' } });
+    tools[0] = after;
+    t.equal(asked(await app.ask('List it')).length, waits ? 1 : 0, `${after.name} ${after.effect} ${after.description}`);
+    await app.runtime.reload(new AbortController().signal);
+    t.strictSame(asked(await app.ask('List it', { session: { key: 'reloaded' } })), []);
+
+    const trusting = await start({ tools: [before], steps, agent: { approve: [] } });
+    t.strictSame(asked(await trusting.ask('List it')), [], 'an agent without `approve` asks for nothing');
+  }
 });
 
 t.test('long arguments are shortened in the text, and cannot pretend to be something else', async (t) => {

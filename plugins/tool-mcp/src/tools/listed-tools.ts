@@ -41,8 +41,9 @@ export function listedTools(listed: readonly unknown[], onSkip: (name: string, r
   return tools;
 }
 
-/** The hints of MCP are false by default. */
+/** Hints only tighten: a server that calls a tool destructive as well as harmless is not believed. */
 function effectOf(annotations: Readonly<Record<string, unknown>>): Tool['effect'] {
+  if (annotations.destructiveHint === true) return 'write';
   if (annotations.readOnlyHint === true) return 'read';
   return annotations.idempotentHint === true ? 'idempotent' : 'write';
 }
