@@ -41,7 +41,7 @@ export function listedTools(listed: readonly unknown[], onSkip: (name: string, r
   return tools;
 }
 
-/** Hints only tighten: a server that calls a tool destructive as well as harmless is not believed. */
+/** Hints only tighten: what is destructive is not believed to be harmless as well. */
 function effectOf(annotations: Readonly<Record<string, unknown>>): Tool['effect'] {
   if (annotations.destructiveHint === true) return 'write';
   if (annotations.readOnlyHint === true) return 'read';
