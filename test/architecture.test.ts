@@ -239,6 +239,15 @@ t.test('no other code constructs a class of the graph that a plugin lists in its
   t.strictSame(constructed, []);
 });
 
+t.test('the libraries of the protocols export nothing of another package', async (t) => {
+  const again = sources.filter(
+    (file) =>
+      /^plugins\/(openai-protocol|open-responses|turn-routes)\//.test(file) &&
+      /^export [^;]* from '@plugboard\//m.test(readFileSync(join(root, file), 'utf8')),
+  );
+  t.strictSame(again, []);
+});
+
 /** Packages that are not plugins. */
 const LIBRARIES = [
   'kernel',

@@ -1,8 +1,6 @@
 import { type AgentRuntime, OPEN, type Target, type TargetResolution } from '@plugboard/kernel/contracts';
 import {
   checkAgentName,
-  headerSafeName,
-  ignoredParamsHeader,
   optionalString,
   ProtocolError,
   parseMetadata,
@@ -12,6 +10,7 @@ import {
   requireString,
   resolveAgent,
 } from '@plugboard/openai-protocol';
+import { headerSafeName, ignoredParamsHeader } from '@plugboard/turn-routes';
 import t from 'tap';
 
 /** The error that a caller gets for what the work throws. */

@@ -1,6 +1,6 @@
 import type { Extensions } from '@plugboard/kernel';
-import { type AgentCard, type AgentCards, type AgentRuntime, failureOf, TurnError } from '@plugboard/kernel/contracts';
-import { formatError, invalidRequest, type ProtocolError, turnFailureError, wrongType } from '@plugboard/openai-protocol';
+import type { AgentCard, AgentCards, AgentRuntime } from '@plugboard/kernel/contracts';
+import { invalidRequest, type ProtocolError, protocolRoute, wrongType } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 const AGENT = '/v1/agents/:name';
@@ -24,13 +24,13 @@ export class AgentRoutes {
   }
 
   get routes(): readonly HttpRoute[] {
-    const read = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false, formatError } as const;
+    const read = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false } as const;
     // The runtime requires the scope `admin`, which callers of an open server do not need.
-    const run = { method: 'POST', access: [], body: 'json', startsWork: true, formatError } as const;
+    const run = { method: 'POST', access: [], body: 'json', startsWork: true } as const;
     return [
-      { ...read, path: AGENT, handle: (request) => this.#retrieve(request) },
-      { ...read, path: TOOL, handle: (request) => this.#tool(request) },
-      { ...run, path: TOOL, handle: (request) => this.#run(request) },
+      protocolRoute({ ...read, path: AGENT, handle: (request) => this.#retrieve(request) }),
+      protocolRoute({ ...read, path: TOOL, handle: (request) => this.#tool(request) }),
+      protocolRoute({ ...run, path: TOOL, handle: (request) => this.#run(request) }),
     ];
   }
 
@@ -66,7 +66,7 @@ export class AgentRoutes {
     if (typeof approve !== 'boolean') throw wrongType('approve', 'a boolean', approve);
     await this.#card(request);
     const run = { agent: name, entry, tool, arguments: JSON.stringify(input), isApproved: approve, requestId, signal };
-    const result = await this.#cards?.runTool(run, principal).catch(asProtocolError);
+    const result = await this.#cards?.runTool(run, principal);
     if (!result) throw unknownTool(request);
     const { content, images, isError, milliseconds } = result;
     return { status: 200, body: { object: 'agent.tool_result', content, images, is_error: isError, milliseconds } };
@@ -111,9 +111,4 @@ function summaryOf(description: string): string {
 function unknownTool({ params: { name, entry, tool } }: HttpRequest): ProtocolError {
   const message = `The agent '${name}' has no tool '${entry}/${tool}'`;
   return invalidRequest(message, { status: 404, param: 'tool', code: 'tool_not_found' });
-}
-
-/** @throws ProtocolError */
-function asProtocolError(error: unknown): never {
-  throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
 }

@@ -1,14 +1,6 @@
 import type { Extensions } from '@plugboard/kernel';
-import { type AgentRuntime, type Approval, type Approvals, failureOf, TurnError } from '@plugboard/kernel/contracts';
-import {
-  formatError,
-  listQueryOf,
-  missingParameter,
-  optionalString,
-  Page,
-  turnFailureError,
-  wrongType,
-} from '@plugboard/openai-protocol';
+import { type AgentRuntime, type Approval, type Approvals, TurnError } from '@plugboard/kernel/contracts';
+import { listQueryOf, missingParameter, optionalString, Page, protocolRoute, wrongType } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 const COLLECTION = '/v1/approvals';
@@ -29,11 +21,22 @@ export class ApprovalRoutes {
   }
 
   get routes(): readonly HttpRoute[] {
-    const common = { access: [], startsWork: false, formatError } as const;
-    return [
-      { ...common, method: 'GET', path: COLLECTION, body: 'none', handle: (request) => answer(this.#list(request)) },
-      { ...common, method: 'POST', path: `${COLLECTION}/:id`, body: 'json', handle: (request) => answer(this.#decide(request)) },
-    ];
+    const common = { access: [], startsWork: false } as const;
+    const list: HttpRoute = {
+      ...common,
+      method: 'GET',
+      path: COLLECTION,
+      body: 'none',
+      handle: (request) => this.#list(request),
+    };
+    const decide: HttpRoute = {
+      ...common,
+      method: 'POST',
+      path: `${COLLECTION}/:id`,
+      body: 'json',
+      handle: (request) => this.#decide(request),
+    };
+    return [protocolRoute(list), protocolRoute(decide, { isRepeatable: true })];
   }
 
   /** Absent if the runtime knows none. */
@@ -57,15 +60,6 @@ export class ApprovalRoutes {
     const decided = await this.#approvals?.decide(id, decision, principal);
     if (!decided) throw new TurnError('approval_not_found', 'There is no such approval.');
     return { status: 202, headers: {}, body: { ...bodyOf(decided), approve } };
-  }
-}
-
-/** @throws ProtocolError */
-async function answer(reply: Promise<HttpReply>): Promise<HttpReply> {
-  try {
-    return await reply;
-  } catch (error) {
-    throw error instanceof TurnError ? turnFailureError(failureOf(error, false), false) : error;
   }
 }
 

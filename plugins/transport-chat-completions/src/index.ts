@@ -1,5 +1,6 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { HttpRoutes } from '@plugboard/transport-http';
+import { TurnRoute } from '@plugboard/turn-routes';
 import { StreamEncoders } from './answer/stream-encoder.js';
 import { ChatCompletions } from './chat-completions.js';
 import { configSchema } from './config.js';
@@ -12,14 +13,9 @@ export default definePlugin({
   summary: 'Answers POST /v1/chat/completions, where `model` names an agent',
   configSchema,
   register(ctx) {
-    const route = new ChatCompletions({
-      name: ctx.name,
-      config: ctx.config,
-      runtimes: ctx.extensions(AgentRuntimes),
-      encoders: ctx.extensions(StreamEncoders),
-      clock: ctx.clock,
-      ids: ctx.ids,
-    });
-    ctx.contribute(HttpRoutes, route);
+    const { name, config, clock, ids } = ctx;
+    const runtimes = ctx.extensions(AgentRuntimes);
+    const dialect = new ChatCompletions({ config, encoders: ctx.extensions(StreamEncoders), clock, ids });
+    ctx.contribute(HttpRoutes, new TurnRoute(dialect, { name, runtimes, clock }));
   },
 });

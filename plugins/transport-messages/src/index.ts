@@ -1,5 +1,6 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { HttpRoutes } from '@plugboard/transport-http';
+import { TurnRoute } from '@plugboard/turn-routes';
 import { configSchema } from './config.js';
 import { CountTokens } from './count-tokens.js';
 import { Messages } from './messages.js';
@@ -13,14 +14,8 @@ export default definePlugin({
   configSchema,
   register(ctx) {
     const runtimes = ctx.extensions(AgentRuntimes);
-    const messages = new Messages({
-      name: ctx.name,
-      config: ctx.config,
-      runtimes,
-      clock: ctx.clock,
-      ids: ctx.ids,
-      state: ctx.state,
-    });
+    const { name, config, clock, ids, state } = ctx;
+    const messages = new TurnRoute(new Messages({ config, ids, state }), { name, runtimes, clock });
     const routes = [messages, new CountTokens(runtimes), ...new Models(runtimes).routes, ...PROBES, ...UNKNOWN];
     for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
   },

@@ -1,5 +1,4 @@
 import type { Extensions } from '@plugboard/kernel';
-import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import {
   isCodex,
   type LiveResponse,
@@ -8,20 +7,18 @@ import {
   type ResponseRequest,
   type ResponseService,
 } from '@plugboard/open-responses';
-import {
-  agentHeader,
-  claimError,
-  connectionHeader,
-  formatError,
-  ignoredParamsHeader,
-  joinFingerprint,
-  parseBusyMode,
-  parseIdempotencyKey,
-  requestFingerprint,
-  turnFailureError,
-} from '@plugboard/openai-protocol';
+import { claimError, invalidValue } from '@plugboard/openai-protocol';
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import {
+  agentHeader,
+  busyModeOf,
+  connectionHeader,
+  idempotencyKeyOf,
+  ignoredParamsHeader,
+  joinFingerprint,
+  requestFingerprint,
+} from '@plugboard/turn-routes';
 import { ResponseRecorder, replyTo } from './recorded-response.js';
 import { cancelWhenStopped, JSON_HEADERS, onAbort, streamReply } from './reply.js';
 
@@ -38,7 +35,6 @@ export class CreateResponse implements HttpRoute {
   readonly access = ['chat'] as const;
   readonly body = 'json';
   readonly startsWork = true;
-  readonly formatError = formatError;
   readonly #name: string;
   readonly #services: Extensions<ResponseService>;
   readonly #encoders: Extensions<StreamEncoder>;
@@ -52,19 +48,12 @@ export class CreateResponse implements HttpRoute {
 
   /**
    * @throws ProtocolError for an invalid request, or a turn that failed before the head was sent.
+   * @throws TurnError
    */
   async handle(request: HttpRequest): Promise<HttpReply> {
-    try {
-      return await this.#handle(request);
-    } catch (error) {
-      throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true, 'input') : error;
-    }
-  }
-
-  async #handle(request: HttpRequest): Promise<HttpReply> {
     const { principal } = request;
     const body = parseRequest(request.body);
-    const idempotencyKey = parseIdempotencyKey(request);
+    const idempotencyKey = idempotencyKeyOf(request, invalidValue);
     const encoder = body.stream === true ? requireStreamEncoder(this.#encoders) : undefined;
     const planned = await this.#plan(request, body, encoder !== undefined);
     request.note({ agent: planned.target.name, stream: encoder !== undefined, response_id: planned.id });
@@ -89,7 +78,7 @@ export class CreateResponse implements HttpRoute {
       principal,
       requestId,
       transport: this.#name,
-      busy: parseBusyMode(request),
+      busy: busyModeOf(request, invalidValue),
       fingerprint: joinFingerprint(request),
       incremental: streams,
       resumable: streams,

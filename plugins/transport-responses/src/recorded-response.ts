@@ -8,9 +8,10 @@ import {
   replayEvents,
   typeOfEvent,
 } from '@plugboard/open-responses';
-import { type ErrorBody, ProtocolError, REPLAYED_HEADER } from '@plugboard/openai-protocol';
+import { type ErrorBody, ProtocolError } from '@plugboard/openai-protocol';
 import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
+import { REPLAYED_HEADER } from '@plugboard/turn-routes';
 import { JSON_HEADERS } from './reply.js';
 
 /** The recorded answer to a request, for when the request is repeated. */

@@ -1,7 +1,6 @@
 import type { Extensions } from '@plugboard/kernel';
-import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { isResponseId, parseCompaction, parseRequest, type ResponseService, responseNotFound } from '@plugboard/open-responses';
-import { formatError, invalidValue, listQueryOf, Page, turnFailureError } from '@plugboard/openai-protocol';
+import { invalidValue, listQueryOf, Page, protocolRoute } from '@plugboard/openai-protocol';
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CreateResponse } from './create-response.js';
@@ -27,7 +26,7 @@ export class ResponseRoutes {
     this.#encoders = encoders;
     const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
     this.routes = [
-      new CreateResponse(name, services, encoders),
+      protocolRoute(new CreateResponse(name, services, encoders), { input: 'input' }),
       route({ method: 'POST', path: `${COLLECTION}/compact`, access: ['chat'], body: 'json', startsWork: true }, (request) =>
         this.#compact(request),
       ),
@@ -101,19 +100,8 @@ export class ResponseRoutes {
   }
 }
 
-/** A route that converts a `TurnError` to its status. */
-function route(route: Omit<HttpRoute, 'handle'>, answer: (request: HttpRequest) => Promise<HttpReply>): HttpRoute {
-  return {
-    ...route,
-    formatError,
-    async handle(request) {
-      try {
-        return await answer(request);
-      } catch (error) {
-        throw error instanceof TurnError ? turnFailureError(failureOf(error, false), route.method !== 'GET', 'input') : error;
-      }
-    },
-  };
+function route(route: Omit<HttpRoute, 'handle'>, handle: HttpRoute['handle']): HttpRoute {
+  return protocolRoute({ ...route, handle }, { input: 'input' });
 }
 
 /** @param body JSON. */

@@ -7,6 +7,8 @@ type Batch = readonly AgentEvent[];
 interface PeekResult {
   /** The failure, if the turn failed before the first visible event. */
   readonly failure: Failure | undefined;
+  /** Whether an event has arrived. Until then the turn waits in the queue. */
+  readonly started: boolean;
   /** The model connection that answers, if known. */
   readonly connection: string | undefined;
   /** All events, including those already read. Can be iterated once. */
@@ -54,7 +56,7 @@ export async function peek(
   } finally {
     timer.cancel();
   }
-  return { failure, connection, events: new PeekedEvents(seen, pending, iterator) };
+  return { failure, started: seen.length > 0, connection, events: new PeekedEvents(seen, pending, iterator) };
 }
 
 /** The events already read, then the rest. Not a generator: every batch of a stream passes here. */

@@ -1,4 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
+import type { TurnLogFields } from './turn-log-fields.js';
 
 type Batch = readonly AgentEvent[];
 type Text = IteratorResult<string, undefined>;
@@ -10,11 +11,21 @@ export interface TurnWriter {
   /** The frame for a silent stream, which readers ignore. */
   readonly comment: string;
   /** Whether an event has arrived. Until then the turn waits in the queue. */
-  readonly started: boolean;
+  started: boolean;
   /** Whether the end of the turn was written. Nothing may follow. */
   readonly ended: boolean;
   /** Returns the frames of a batch; empty if it has no content. */
   write(batch: Batch): string;
+}
+
+export interface TurnStreamOptions {
+  readonly writer: TurnWriter;
+  /** Whether the first events have content: the opening is then sent with them, else at once. */
+  readonly hasContent: boolean;
+  /** Collects the fields of the turn for the access log. */
+  readonly logFields?: TurnLogFields;
+  /** Called once, at the end or when the stream is abandoned. */
+  readonly onEnd?: () => void;
 }
 
 const END: Text = { value: undefined, done: true };
@@ -26,20 +37,17 @@ const END: Text = { value: undefined, done: true };
 export class TurnStream implements AsyncIterableIterator<string, undefined> {
   readonly #events: AsyncIterator<Batch>;
   readonly #writer: TurnWriter;
+  readonly #logFields: TurnLogFields | undefined;
   readonly #onEnd: () => void;
   /** What the next text begins with. */
   #opening: string;
   #opensAtOnce: boolean;
   #isOver = false;
 
-  /**
-   * @param hasContent whether the first events have content: the opening is then sent with them,
-   *   else at once.
-   * @param onEnd called once, at the end or when the stream is abandoned.
-   */
-  constructor(events: AsyncIterable<Batch>, writer: TurnWriter, hasContent: boolean, onEnd: () => void) {
+  constructor(events: AsyncIterable<Batch>, { writer, hasContent, logFields, onEnd = () => {} }: TurnStreamOptions) {
     this.#events = events[Symbol.asyncIterator]();
     this.#writer = writer;
+    this.#logFields = logFields;
     this.#onEnd = onEnd;
     this.#opening = writer.opening;
     this.#opensAtOnce = !hasContent;
@@ -73,6 +81,7 @@ export class TurnStream implements AsyncIterableIterator<string, undefined> {
   readonly #write = (batch: IteratorResult<Batch>): Text | Promise<Text> => {
     if (this.#isOver) return END;
     if (batch.done) return this.#endEarly();
+    this.#logFields?.add(batch.value);
     const frames = this.#writer.write(batch.value);
     return frames === '' ? { value: '', done: false } : this.#opened(frames);
   };

@@ -8,7 +8,7 @@ import {
   type TurnToolCallDelta,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type ExtrasSeal, type TurnLogFields } from '@plugboard/openai-protocol';
+import { ExtrasCollector, type ExtrasSeal, type TurnLogFields } from '@plugboard/turn-routes';
 import type { CallForm } from '../tools/call-form.js';
 import { ApprovalRequestItem } from './approval-request-item.js';
 import { CustomCallItem } from './custom-call-item.js';

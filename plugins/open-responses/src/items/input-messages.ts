@@ -9,18 +9,16 @@ import {
 } from '@plugboard/kernel/contracts';
 import {
   arrayTooLong,
-  headerSafeName,
   invalidValue,
   type JsonObject,
   requireField,
   requireObject,
   requireString,
-  type StepExtras,
   truncate,
-  withExtras,
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
+import { headerSafeName, type StepExtras, withExtras } from '@plugboard/turn-routes';
 import { CALLS, callOf, isResultOf, RESULTS, resultOf } from './caller-items.js';
 import { assistantContent, onlyText, userContent } from './input-parts.js';
 

@@ -8,7 +8,7 @@ import {
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
-import type { TurnLogFields } from '@plugboard/openai-protocol';
+import type { TurnLogFields } from '@plugboard/turn-routes';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';

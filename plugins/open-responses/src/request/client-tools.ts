@@ -1,5 +1,6 @@
 import type { Target, ToolDeclaration } from '@plugboard/kernel/contracts';
-import { headerSafeName, invalidValue, unsupportedValue } from '@plugboard/openai-protocol';
+import { invalidValue, unsupportedValue } from '@plugboard/openai-protocol';
+import { headerSafeName } from '@plugboard/turn-routes';
 import type { CallForm } from '../tools/call-form.js';
 import { customInputSchema } from '../tools/custom-input.js';
 import { modelName } from '../tools/tool-name.js';

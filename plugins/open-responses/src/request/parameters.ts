@@ -1,5 +1,5 @@
 import type { Target } from '@plugboard/kernel/contracts';
-import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
+import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/turn-routes';
 import type { ResponseRequest, TextFormat } from './request.js';
 
 /** The fields of a request that are not its conversation, by their effect. */

@@ -1,6 +1,7 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { Account, BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
-import type { ExtrasSeal, ProtocolError } from '@plugboard/openai-protocol';
+import type { ProtocolError } from '@plugboard/openai-protocol';
+import type { ExtrasSeal } from '@plugboard/turn-routes';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';

@@ -16,14 +16,8 @@ import {
   withSummary,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import {
-  conversationSessionKey,
-  invalidValue,
-  parseSessionKey,
-  resolveAgent,
-  SealedExtras,
-  turnFailureError,
-} from '@plugboard/openai-protocol';
+import { invalidValue, parseSessionKey, resolveAgent, turnFailureError } from '@plugboard/openai-protocol';
+import { conversationKeyOf, SealedExtras } from '@plugboard/turn-routes';
 import { type InputMessages, messagesOf, nameItems, type ReadItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
 import { type ClientTools, clientToolsOf } from '../request/client-tools.js';
@@ -249,7 +243,7 @@ export class ResponsePlanner {
     const name = parseSessionKey(conversationName(request), 'conversation');
     if (!name?.startsWith(CONVERSATION_PREFIX)) return name;
     const { conversations } = this.#runtimes.one();
-    return conversationSessionKey({ conversation: name, param: 'conversation' }, target, principal, conversations);
+    return conversationKeyOf({ conversation: name, param: 'conversation' }, target, principal, conversations, invalidValue);
   }
 }
 

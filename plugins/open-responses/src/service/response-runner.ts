@@ -8,7 +8,7 @@ import {
   type TurnIdempotency,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { TurnLogFields } from '@plugboard/openai-protocol';
+import { TurnLogFields } from '@plugboard/turn-routes';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import { LiveResponse, type ResponseEnd } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';

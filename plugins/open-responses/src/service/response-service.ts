@@ -1,7 +1,8 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
 import type { Account, AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { estimateTokens, ProtocolError } from '@plugboard/openai-protocol';
+import { ProtocolError } from '@plugboard/openai-protocol';
+import { estimateTokens } from '@plugboard/turn-routes';
 import { ConversationWatch, type ConversationWatchOptions } from '../live/conversation-watch.js';
 import type { EventReader } from '../live/event-reader.js';
 import type { LiveResponse } from '../live/live-response.js';

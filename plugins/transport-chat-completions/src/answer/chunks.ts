@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
-import type { ErrorBody, TurnLogFields } from '@plugboard/openai-protocol';
+import type { ErrorBody } from '@plugboard/openai-protocol';
+import type { TurnWriter } from '@plugboard/turn-routes';
 import { type AnswerHead, usageOf } from './completion.js';
 import type { StreamEncoder } from './stream-encoder.js';
 
@@ -24,7 +25,7 @@ function isEmpty(event: TurnText): boolean {
  * that a token costs one concatenation. Text is inserted as the model server escaped it, where
  * available.
  */
-export class ChunkWriter {
+export class ChunkWriter implements TurnWriter {
   /** Whether the end of the turn was written. Nothing may follow. */
   ended = false;
   /** Whether an event has arrived. Until then the turn waits in the queue. */
@@ -32,7 +33,6 @@ export class ChunkWriter {
 
   readonly #head: AnswerHead;
   readonly #encoder: StreamEncoder;
-  readonly #logFields: TurnLogFields;
   readonly #errorOf: (failure: Failure) => ErrorBody;
   readonly #includeUsage: boolean;
   readonly #beforeText: string;
@@ -51,14 +51,12 @@ export class ChunkWriter {
     head: AnswerHead,
     options: {
       readonly encoder: StreamEncoder;
-      readonly logFields: TurnLogFields;
       readonly includeUsage: boolean;
       readonly errorOf: (failure: Failure) => ErrorBody;
     },
   ) {
     this.#head = head;
     this.#encoder = options.encoder;
-    this.#logFields = options.logFields;
     this.#includeUsage = options.includeUsage;
     this.#errorOf = options.errorOf;
     this.#beforeText = joined(this.#beforeDelta, '{"content":"');
@@ -102,25 +100,18 @@ export class ChunkWriter {
           if (!isEmpty(event)) out += this.#text(event);
           break;
         case 'step':
-          this.#logFields.step();
           if (this.#hasText) this.#separator = '\\n\\n';
           break;
         case 'tool-call-delta':
           out += this.#callDelta(event);
           break;
-        case 'usage':
-          this.#logFields.usage(event.usage);
-          break;
         case 'tool-call':
-          this.#logFields.toolCall();
           if (!event.tool) out += this.#toolCall(event);
           break;
         case 'finished':
-          this.#logFields.finished(event);
           out += this.#finish(event);
           break;
         case 'failed':
-          this.#logFields.failed(event.failure);
           out += this.#frame(JSON.stringify(this.#errorOf(event.failure))) + this.#end();
           break;
       }

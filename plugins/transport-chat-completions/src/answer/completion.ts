@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel/contracts';
-import { TurnLogFields } from '@plugboard/openai-protocol';
+import type { Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel/contracts';
+import type { AnswerFold } from '@plugboard/turn-routes';
 
 /** The fields at the beginning of every completion and chunk. */
 export interface AnswerHead {
@@ -26,8 +26,8 @@ export interface Answer {
 }
 
 /** Builds the answer of a turn from its events. */
-export class AnswerBuilder {
-  readonly #logFields: TurnLogFields;
+export class AnswerBuilder implements AnswerFold {
+  readonly #keepsSteps: boolean;
   readonly #toolCalls: TurnToolCall[] = [];
   #text = '';
   #refusal = '';
@@ -35,11 +35,11 @@ export class AnswerBuilder {
   #connection: string | undefined;
   #end: Answer | Failure | undefined;
 
-  constructor(logFields = new TurnLogFields()) {
-    this.#logFields = logFields;
+  /** @param keepsSteps whether the texts of all steps are the answer, separated as in a stream. */
+  constructor(keepsSteps = false) {
+    this.#keepsSteps = keepsSteps;
   }
 
-  /** The answer or the failure; undefined until the turn has ended. */
   get end(): Answer | Failure | undefined {
     return this.#end;
   }
@@ -48,7 +48,6 @@ export class AnswerBuilder {
     for (const event of batch) {
       switch (event.type) {
         case 'step':
-          this.#logFields.step();
           this.#connection = event.connection;
           this.#textBefore = this.#text || this.#textBefore;
           this.#text = '';
@@ -56,42 +55,35 @@ export class AnswerBuilder {
           break;
         case 'text':
           if (event.isRefusal) this.#refusal += event.text;
-          else this.#text += event.text;
-          break;
-        case 'usage':
-          this.#logFields.usage(event.usage);
+          else if (event.text !== '') this.#text += this.#separator + event.text;
           break;
         case 'tool-call':
-          this.#logFields.toolCall();
           if (!event.tool) this.#toolCalls.push(event);
           break;
         case 'finished':
-          this.#logFields.finished(event);
-          this.#end = {
-            text: event.limit ? this.#text || this.#textBefore : this.#text,
-            refusal: this.#refusal,
-            toolCalls: event.reason === 'tool_calls' ? this.#toolCalls : [],
-            finished: event,
-            connection: this.#connection,
-          };
+          this.#end = this.#answer(event);
           break;
         case 'failed':
-          this.#logFields.failed(event.failure);
           this.#end = event.failure;
           break;
       }
     }
   }
-}
 
-/** Reads a turn to its end and returns the answer or the failure. */
-export async function readAnswer(events: AgentEvents, logFields: TurnLogFields): Promise<Answer | Failure> {
-  const builder = new AnswerBuilder(logFields);
-  for await (const batch of events) {
-    builder.add(batch);
-    if (builder.end) return builder.end;
+  /** Stands before the first text of a step, if the answer has texts of earlier ones. */
+  get #separator(): string {
+    return this.#keepsSteps && this.#text === '' && this.#textBefore !== '' ? `${this.#textBefore}\n\n` : '';
   }
-  throw new Error('the events of a turn ended without a terminal event');
+
+  #answer(finished: TurnFinished): Answer {
+    return {
+      text: finished.limit || this.#keepsSteps ? this.#text || this.#textBefore : this.#text,
+      refusal: this.#refusal,
+      toolCalls: finished.reason === 'tool_calls' ? this.#toolCalls : [],
+      finished,
+      connection: this.#connection,
+    };
+  }
 }
 
 /** The body of a non-streaming answer. */

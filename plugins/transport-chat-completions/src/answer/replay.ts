@@ -1,52 +1,22 @@
-import type { ClaimResult } from '@plugboard/kernel/contracts';
-import {
-  claimError,
-  connectionHeader,
-  ProtocolError,
-  REPLAYED_HEADER,
-  TurnLogFields,
-  TurnStream,
-  turnFailureError,
-} from '@plugboard/openai-protocol';
-import type { HttpReply } from '@plugboard/transport-http';
-import { ChunkWriter } from './chunks.js';
-import { completionOf } from './completion.js';
-import { eventsOf, recordedAnswer } from './recorded-answer.js';
-import type { StreamEncoder } from './stream-encoder.js';
+import type { AgentEvents } from '@plugboard/kernel/contracts';
+import type { Answer } from './completion.js';
 
-/** The form in which a request wants its answer. */
-export interface AnswerForm {
-  /** Set for a stream. */
-  readonly encoder: StreamEncoder | undefined;
-  readonly includeUsage: boolean;
-  readonly headers: Readonly<Record<string, string>>;
+/** Bytes of UTF-8 per piece of a replayed stream. */
+const PIECE = 4096;
+
+/** Returns the events of a replayed stream. */
+export async function* eventsOf({ text, refusal = '', toolCalls, finished }: Answer): AgentEvents {
+  for (const piece of piecesOf(text)) yield [{ type: 'text', text: piece }];
+  for (const piece of piecesOf(refusal)) yield [{ type: 'text', text: piece, isRefusal: true }];
+  if (toolCalls.length > 0) yield toolCalls;
+  yield [finished];
 }
 
-/**
- * Answers a repeated request without running a turn. @throws ProtocolError if there is no answer to
- * replay.
- */
-export function replayAnswer(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
-  if (claimed.kind === 'replay') return replay(claimed.text, form);
-  throw claimError(claimed);
-}
-
-function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): HttpReply {
-  const recorded = recordedAnswer(text);
-  if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED_HEADER });
-  const { head, answer } = recorded;
-  const sent = { ...headers, ...connectionHeader(answer.connection), ...REPLAYED_HEADER };
-  if (!encoder) return { status: 200, headers: sent, body: completionOf(head, answer) };
-
-  const writer = new ChunkWriter(head, {
-    encoder,
-    logFields: new TurnLogFields(),
-    includeUsage,
-    errorOf: (failure) => turnFailureError(failure, false).body,
-  });
-  return {
-    status: 200,
-    headers: { ...encoder.headers, ...sent },
-    body: new TurnStream(eventsOf(answer), writer, true, () => {}),
-  };
+function* piecesOf(text: string): Generator<string> {
+  const [encoder, piece] = [new TextEncoder(), new Uint8Array(PIECE)];
+  for (let start = 0; start < text.length; ) {
+    const { read } = encoder.encodeInto(text.slice(start, start + PIECE), piece); // whole characters only
+    yield text.slice(start, start + read);
+    start += read;
+  }
 }

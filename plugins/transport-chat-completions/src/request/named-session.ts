@@ -1,19 +1,10 @@
-import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
-import { invalidValue, type NamedConversation, parseSessionKey, sessionHeaderOf } from '@plugboard/openai-protocol';
+import { invalidValue, parseSessionKey } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
+import { isConversationId, type NamedSession, sessionHeaderOf } from '@plugboard/turn-routes';
 import type { ChatCompletionsConfig } from '../config.js';
 import type { CompletionRequest } from './request.js';
 
 export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
-
-/** The session named by a request. */
-export type NamedSession =
-  | {
-      readonly key: string;
-      /** The user named by the request. */
-      readonly user: string | undefined;
-    }
-  | NamedConversation;
 
 /**
  * Finds the session of a request by the table in docs/reference/sessions.md, Keys; undefined if it
@@ -34,7 +25,7 @@ export function parseSession(
     : undefined;
   const user = sources.includes('user') ? parseSessionKey(body.user, 'user') : undefined;
   const session = fromBody ?? fromHeader;
-  if (session?.startsWith(CONVERSATION_PREFIX)) {
+  if (session !== undefined && isConversationId(session)) {
     return { conversation: session, param: fromBody === undefined ? 'X-Session-Id' : 'session_id' };
   }
   const key = user === undefined || session === undefined || user === session ? (user ?? session) : `${user}:${session}`;

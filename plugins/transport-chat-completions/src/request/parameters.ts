@@ -1,5 +1,5 @@
 import { isBlankKey, SAMPLING_PARAMETERS, type Target } from '@plugboard/kernel/contracts';
-import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
+import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/turn-routes';
 import type { KeySource } from './named-session.js';
 import type { CompletionRequest } from './request.js';
 

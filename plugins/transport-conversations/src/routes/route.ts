@@ -1,6 +1,6 @@
-import { failureOf, TurnError } from '@plugboard/kernel/contracts';
-import { formatError, headerSafeName, ignoredParamsHeader, Page, turnFailureError } from '@plugboard/openai-protocol';
+import { Page, protocolRoute } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { headerSafeName, ignoredParamsHeader } from '@plugboard/turn-routes';
 
 interface JsonRoute extends Omit<HttpRoute, 'handle'> {
   /**
@@ -20,21 +20,15 @@ interface JsonRoute extends Omit<HttpRoute, 'handle'> {
  * its status.
  */
 export function route({ accepts = [], answer, ...route }: JsonRoute): HttpRoute {
-  return {
+  return protocolRoute({
     ...route,
-    formatError,
     async handle(request) {
       const fields = route.body === 'json' ? accepts : [];
       const parameters = route.body === 'json' ? [] : accepts;
       const ignored = [...ignoredParameters(request.query, parameters), ...ignoredFields(request.body, fields)];
-      try {
-        return reply(await answer(request), ignoredParamsHeader([...new Set(ignored.map(headerSafeName))]));
-      } catch (error) {
-        // Reading may be retried.
-        throw error instanceof TurnError ? turnFailureError(failureOf(error, false), route.method !== 'GET') : error;
-      }
+      return reply(await answer(request), ignoredParamsHeader([...new Set(ignored.map(headerSafeName))]));
     },
-  };
+  });
 }
 
 function reply(body: object, headers: Readonly<Record<string, string>>): HttpReply {

@@ -26,7 +26,7 @@ export class HttpError extends Error {
   }
 
   readonly code: string | undefined;
-  readonly headers: Readonly<Record<string, string>>;
+  headers: Readonly<Record<string, string>>;
   readonly body: object | undefined;
 
   constructor(
@@ -38,6 +38,12 @@ export class HttpError extends Error {
     this.code = code;
     this.headers = headers;
     this.body = body;
+  }
+
+  /** Adds headers to the reply. Returns the error itself. */
+  with(headers: Readonly<Record<string, string>>): this {
+    this.headers = { ...this.headers, ...headers };
+    return this;
   }
 }
 

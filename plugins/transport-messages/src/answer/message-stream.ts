@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type TurnLogFields, type TurnWriter } from '@plugboard/turn-routes';
+import { ExtrasCollector, type TurnWriter } from '@plugboard/turn-routes';
 import { SIGNATURE } from '../request/signature.js';
 import {
   type AnswerBlock,
@@ -39,7 +39,6 @@ export class MessageWriter implements TurnWriter {
 
   readonly #head: AnswerHead;
   readonly #visibility: Visibility;
-  readonly #logFields: TurnLogFields;
   readonly #extras: ExtrasCollector;
   readonly #errorOf: (failure: Failure) => object;
   /** The index of the next block. */
@@ -59,13 +58,11 @@ export class MessageWriter implements TurnWriter {
     head: AnswerHead,
     options: {
       readonly visibility: Visibility;
-      readonly logFields: TurnLogFields;
       readonly errorOf: (failure: Failure) => object;
     },
   ) {
     this.#head = head;
     this.#visibility = options.visibility;
-    this.#logFields = options.logFields;
     this.#extras = new ExtrasCollector(options.visibility.seal);
     this.#errorOf = options.errorOf;
   }
@@ -76,7 +73,6 @@ export class MessageWriter implements TurnWriter {
 
   write(batch: readonly AgentEvent[]): string {
     this.started = true;
-    this.#logFields.add(batch);
     let out = '';
     for (const event of batch) {
       this.#extras.add(event);

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { AgentEvents, Failure, TurnFinished } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type TurnLogFields } from '@plugboard/turn-routes';
+import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
+import { type AnswerFold, ExtrasCollector } from '@plugboard/turn-routes';
 import { SIGNATURE } from '../request/signature.js';
 import {
   type AnswerBlock,
@@ -29,7 +29,7 @@ export interface Answer {
  * Builds the answer of a turn from its events. A step that ends in calls of the agent's own tools
  * is left out unless they are shown: its text is not the answer.
  */
-export class AnswerBuilder {
+export class AnswerBuilder implements AnswerFold<Answer> {
   readonly #visibility: Visibility;
   readonly #keepsSteps: boolean;
   readonly #extras: ExtrasCollector;
@@ -48,7 +48,6 @@ export class AnswerBuilder {
     this.#extras = new ExtrasCollector(visibility.seal);
   }
 
-  /** The answer or the failure; undefined until the turn has ended. */
   get end(): Answer | Failure | undefined {
     return this.#end;
   }
@@ -114,21 +113,6 @@ export class AnswerBuilder {
       connection: this.#connection,
     };
   }
-}
-
-/** Reads a turn to its end and returns the answer or the failure. */
-export async function readAnswer(
-  events: AgentEvents,
-  visibility: Visibility,
-  logFields: TurnLogFields,
-): Promise<Answer | Failure> {
-  const builder = new AnswerBuilder(visibility);
-  for await (const batch of events) {
-    logFields.add(batch);
-    builder.add(batch);
-    if (builder.end) return builder.end;
-  }
-  throw new Error('the events of a turn ended without a terminal event');
 }
 
 /** The body of an answer that is not streamed. */

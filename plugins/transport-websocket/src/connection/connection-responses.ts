@@ -1,5 +1,5 @@
 import type { Clock, IdSource, Logger, Principal } from '@plugboard/kernel';
-import { type Account, failureOf, TurnError } from '@plugboard/kernel/contracts';
+import type { Account, TurnError } from '@plugboard/kernel/contracts';
 import {
   type ConnectionMemory,
   conversationName,
@@ -9,7 +9,7 @@ import {
   type ResponseRequest,
   type ResponseService,
 } from '@plugboard/open-responses';
-import { turnFailureError } from '@plugboard/openai-protocol';
+import { asProtocolError } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
 import { errorEvent } from '../messages/error-event.js';
 import type { Caller } from './caller.js';
@@ -230,7 +230,7 @@ export class ConnectionResponses {
   /** Answers a message with an `error` event. @param problem for the log, if it is a defect. */
   #refuse(error: unknown, streamId: string | undefined, problem: string, conversation?: string): void {
     const { outbox, log, connectionId, onRevoked } = this.#options;
-    const refusal = error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
+    const refusal = asProtocolError(error, true);
     if (!(refusal instanceof HttpError)) log.error({ err: refusal, connection_id: connectionId }, problem);
     outbox.reply(errorEvent(refusal, streamId, conversation));
     if (refusal instanceof HttpError && refusal.status === 401) onRevoked();

@@ -1,0 +1,194 @@
+import type { Clock, Extensions } from '@plugboard/kernel';
+import { type AgentRuntime, type Failure, failureOf, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import type { HttpError, HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import type { AnswerForm, Dialect, FoldedAnswer, StreamForm } from './dialect.js';
+import { requestFingerprint, sessionHash } from './fingerprints.js';
+import { agentHeader, connectionHeader, REPLAYED_HEADER } from './headers.js';
+import { peek } from './peek.js';
+import { isFailure, Recorder, recordedAnswer } from './recorded-answer.js';
+import { idempotencyKeyOf } from './request-headers.js';
+import { sessionRequestOf } from './session-request.js';
+import { TurnLogFields } from './turn-log-fields.js';
+import { TurnStream } from './turn-stream.js';
+
+/**
+ * Milliseconds from accepting a request until the head of a stream is sent, even if there is
+ * nothing to stream yet.
+ */
+const HEAD_TIMEOUT = 5_000;
+
+export interface TurnRouteDependencies {
+  /** The key of the entry. */
+  readonly name: string;
+  readonly runtimes: Extensions<AgentRuntime>;
+  readonly clock: Clock;
+}
+
+/** A turn to run, and the form of its answer. */
+interface Run {
+  readonly turn: TurnRequest;
+  readonly answer: AnswerForm;
+  readonly headers: Readonly<Record<string, string>>;
+  errorOf(failure: Failure): HttpError;
+}
+
+/**
+ * A route whose requests run turns, in the words of a dialect.
+ *
+ * 1. The dialect reads the request; the route finds its session.
+ * 2. For a repeated `Idempotency-Key` it answers as before.
+ * 3. Otherwise it runs a turn, and sends its events as one JSON body or as a stream.
+ */
+export class TurnRoute implements HttpRoute {
+  readonly method = 'POST';
+  readonly path: string;
+  readonly access = ['chat'] as const;
+  readonly tokenHeader?: string;
+  readonly body = 'json';
+  readonly startsWork = true;
+  readonly formatError: NonNullable<HttpRoute['formatError']>;
+
+  readonly #dialect: Dialect;
+  readonly #name: string;
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #clock: Clock;
+
+  constructor(dialect: Dialect, { name, runtimes, clock }: TurnRouteDependencies) {
+    this.path = dialect.path;
+    if (dialect.tokenHeader !== undefined) this.tokenHeader = dialect.tokenHeader;
+    this.formatError = dialect.formatError;
+    this.#dialect = dialect;
+    this.#name = name;
+    this.#runtimes = runtimes;
+    this.#clock = clock;
+  }
+
+  /**
+   * @throws HttpError of the dialect, for an invalid request or a turn that failed before the head
+   *   was sent.
+   */
+  async handle(request: HttpRequest): Promise<HttpReply> {
+    try {
+      return await this.#handle(request);
+    } catch (error) {
+      throw error instanceof TurnError ? this.#dialect.errorOf(failureOf(error, false), true) : error;
+    }
+  }
+
+  async #handle(request: HttpRequest): Promise<HttpReply> {
+    const runtime = this.#runtimes.one();
+    const invalid = (param: string, why: string) => this.#dialect.invalid(param, why);
+    const { principal } = request;
+    const idempotencyKey = idempotencyKeyOf(request, invalid);
+    const { turn: asked, session: named, answer } = await this.#dialect.read(request, runtime);
+    const { target } = asked;
+    const session = named && (await sessionRequestOf(named, target, request, runtime, invalid));
+    const isStream = answer.stream !== undefined;
+    request.note({ agent: target.name, stream: isStream, session_hash: session && sessionHash(session.key) });
+
+    const turn: TurnRequest = {
+      ...asked,
+      principal,
+      session,
+      isCounted: true,
+      account: request.account,
+      incremental: isStream,
+      requestId: request.requestId,
+      transport: this.#name,
+      signal: request.signal,
+    };
+    const run: Run = {
+      turn,
+      answer,
+      headers: { ...agentHeader(target), ...answer.headers },
+      errorOf: (failure) => answer.errorOf?.(failure) ?? this.#dialect.errorOf(failure, session !== undefined),
+    };
+    if (idempotencyKey === undefined) {
+      request.dropBody();
+      return this.#run(request, run);
+    }
+
+    const fingerprint = requestFingerprint(request.body, session?.key, principal);
+    const claimed = await runtime.claim({ project: principal.project, route: this.path, key: idempotencyKey }, fingerprint);
+    if (claimed.kind === 'replay') return replay(claimed.text, run);
+    if (claimed.kind !== 'new') throw this.#dialect.claimError(claimed);
+    request.dropBody();
+    const recorder = new Recorder({ head: answer.head, fold: answer.fold() });
+    return this.#run(request, { ...run, turn: { ...turn, idempotency: { claim: claimed.claim, recorder } } });
+  }
+
+  #run(request: HttpRequest, run: Run): Promise<HttpReply> {
+    const { stream } = run.answer;
+    return stream ? this.#stream(request, run, stream) : this.#complete(request, run);
+  }
+
+  async #complete(request: HttpRequest, { turn, answer, headers, errorOf }: Run): Promise<HttpReply> {
+    const logFields = new TurnLogFields();
+    const end = await this.#endOf(turn, answer, logFields);
+    request.note(logFields.fields());
+    if (isFailure(end)) throw errorOf(end);
+    return {
+      status: 200,
+      headers: { ...headers, ...connectionHeader(end.connection) },
+      body: answer.bodyOf(answer.head, end),
+    };
+  }
+
+  async #endOf(turn: TurnRequest, answer: AnswerForm, logFields: TurnLogFields): Promise<FoldedAnswer | Failure> {
+    const fold = answer.fold();
+    for await (const batch of this.#runtimes.one().run(turn)) {
+      logFields.add(batch);
+      fold.add(batch);
+      if (fold.end) return fold.end;
+    }
+    throw new Error('the events of a turn ended without a terminal event');
+  }
+
+  async #stream(request: HttpRequest, { turn, headers, errorOf }: Run, stream: StreamForm): Promise<HttpReply> {
+    const logFields = new TurnLogFields();
+    let hasContent = false;
+    const peeked = await peek(
+      this.#runtimes.one().run(turn),
+      (event) => {
+        hasContent ||= stream.isVisible(event);
+        return hasContent;
+      },
+      request.acceptedAt + HEAD_TIMEOUT - this.#clock.monotonic(),
+      this.#clock,
+    );
+    if (peeked.failure) {
+      for await (const batch of peeked.events) logFields.add(batch);
+      request.note(logFields.fields());
+      throw errorOf(peeked.failure);
+    }
+    const writer = stream.writer();
+    writer.started = peeked.started;
+    return {
+      status: 200,
+      headers: { ...stream.headers, ...headers, ...connectionHeader(peeked.connection) },
+      body: new TurnStream(peeked.events, { writer, logFields, hasContent, onEnd: () => request.note(logFields.fields()) }),
+      keepAlive: {
+        every: stream.keepAliveEvery,
+        get text() {
+          return writer.comment;
+        },
+      },
+    };
+  }
+}
+
+/**
+ * Answers a repeated request as the first one was answered.
+ *
+ * @throws HttpError for a turn that failed.
+ */
+function replay(text: string, { answer, headers, errorOf }: Run): HttpReply {
+  const recorded = recordedAnswer(text);
+  if ('failure' in recorded) throw errorOf(recorded.failure).with(REPLAYED_HEADER);
+  const { head, answer: folded } = recorded;
+  const sent = { ...headers, ...connectionHeader(folded.connection), ...REPLAYED_HEADER };
+  const { stream } = answer;
+  return stream
+    ? { status: 200, headers: { ...stream.headers, ...sent }, body: stream.replay(head, folded) }
+    : { status: 200, headers: sent, body: answer.bodyOf(head, folded) };
+}
