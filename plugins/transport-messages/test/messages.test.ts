@@ -183,6 +183,49 @@ t.test('CL-20 the arguments of a call are streamed as the model writes them, one
   t.match(cut.slice(-3), [{ type: 'content_block_stop', index: 0 }, { delta: { stop_reason: 'max_tokens' } }, {}]);
 });
 
+t.test('CL-20 calls that are written at once all reach the client, however the answer ends', async () => {
+  const names = ['a', 'b', 'c'];
+  const piece = fc.tuple(fc.constantFrom(...names, 'text'), fc.constantFrom('1', '22', ''));
+  const reason = fc.constantFrom('stop', 'length', 'content_filter', 'tool_calls' as const);
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 12 }), reason, fc.boolean(), async (pieces, reason, isComplete) => {
+      const written = new Map<string, string>();
+      const events = pieces.map(([id, part]): AgentEvent => {
+        written.set(id, (written.get(id) ?? '') + part);
+        return id === 'text' ? text(part) : { type: 'tool-call-delta', id, name: 'read', arguments: part };
+      });
+      const calls = names.flatMap((id): AgentEvent[] => {
+        const whole = written.get(id);
+        return whole === undefined || !isComplete ? [] : [{ type: 'tool-call', id, name: 'read', arguments: `${whole}9` }];
+      });
+      const sent = await streamed([[started], [step(1), ...events], [...calls, { ...finished, reason }]]);
+      const blocks: { id: string; said: string }[] = [];
+      let open = false;
+      for (const { type, index, ...event } of sent) {
+        if (type === 'content_block_start') {
+          assert.deepEqual([open, index], [false, blocks.length]);
+          const { id = 'text' } = event.content_block as { id?: string };
+          blocks.push({ id, said: '' });
+          open = true;
+        } else if (type === 'content_block_delta' || type === 'content_block_stop') {
+          assert.deepEqual([open, index], [true, blocks.length - 1]);
+          const { partial_json: json, text: said } = (event.delta ?? {}) as Record<string, string>;
+          const block = blocks.at(-1);
+          if (block) block.said += json ?? said ?? '';
+          open = type === 'content_block_delta';
+        }
+      }
+      assert.equal(open, false, 'each block is closed');
+      for (const [id, said] of written) {
+        const shown = blocks.filter((block) => block.id === id).map((block) => block.said);
+        if (id === 'text') assert.equal(shown.join(''), said);
+        else assert.deepEqual(shown, [isComplete ? `${said}9` : said]);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
 t.test('CL-20 the events of a stream amount to the message of a whole answer', async () => {
   const event = fc.oneof(
     fc.string().map(text),

@@ -77,7 +77,7 @@ export class MessageWriter implements TurnWriter {
     for (const event of batch) {
       this.#extras.add(event);
       if (event.type === 'step') {
-        out += this.#close();
+        out += this.#closeAll();
         this.#refused = false;
       } else if (event.type === 'finished') out += this.#finish(event);
       else if (event.type === 'failed') {
@@ -155,9 +155,16 @@ export class MessageWriter implements TurnWriter {
     return signature + stop(index) + waiting.map((event) => this.#content(event)).join('');
   }
 
+  /** Closes what is open, and writes and closes what waited for it. */
+  #closeAll(): string {
+    let out = '';
+    while (this.#open) out += this.#close();
+    return out;
+  }
+
   #finish(event: TurnFinished): string {
     this.ended = true;
-    const closing = this.#close();
+    const closing = this.#closeAll();
     const block = sealedBlock(this.#extras, event);
     const sealed = block ? blockFrames(this.#index, block) : '';
     return closing + sealed + endOf(stopOf(event, this.#refused), usageOf(event.usage));
