@@ -11,10 +11,19 @@ const MATCH_STEPS = 100;
 /**
  * Regular expressions whose work is proportional to the text. Those of JavaScript may take time
  * that doubles with each character, and nothing else runs meanwhile. Look-around and back
- * references cannot be matched this way: a schema with one is invalid.
+ * references cannot be matched this way.
  */
 export class LinearPatterns {
   #steps = 0;
+  readonly #onUnmatchable: ((source: string) => void) | undefined;
+
+  /**
+   * @param onUnmatchable receives each pattern of JavaScript that cannot be matched this way, which
+   *   then matches everything. If absent, such a pattern is an error.
+   */
+  constructor(onUnmatchable?: (source: string) => void) {
+    this.#onUnmatchable = onUnmatchable;
+  }
 
   /** Begins with another value. */
   reset(): void {
@@ -30,6 +39,10 @@ export class LinearPatterns {
     try {
       pattern = RE2JS.compile(RE2JS.translateRegExp(source));
     } catch (error) {
+      if (this.#onUnmatchable && isPattern(source)) {
+        this.#onUnmatchable(source);
+        return { test: () => true, toString: () => source };
+      }
       throw new Error(`the pattern ${source.slice(0, 200)} is not supported: ${(error as Error).message}`, { cause: error });
     }
     const size = pattern.programSize();
@@ -39,5 +52,15 @@ export class LinearPatterns {
       return pattern.matcher(text).find();
     };
     return { test, toString: () => source };
+  }
+}
+
+/** Whether JavaScript can compile it, which matches nothing yet. */
+function isPattern(source: string): boolean {
+  try {
+    new RegExp(source, 'u');
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -32,11 +32,12 @@ export interface ValueSchemaOptions {
   /** Lets `discriminator` select one of the schemas in `oneOf`. By default it means nothing. */
   readonly discriminator?: boolean;
   /**
-   * Matches patterns in time proportional to the text, for schemas of strangers. A schema whose
-   * pattern cannot be matched so, with look-around or a back reference, is invalid; a value that
-   * would take too long makes the validator throw. By default patterns are those of JavaScript.
+   * Matches patterns in time proportional to the text, for schemas of strangers. A pattern that
+   * cannot be matched so, with look-around or a back reference, makes the schema invalid; or, if
+   * this is a function, is passed to it and matches everything. A value that would take too long
+   * makes the validator throw. By default patterns are those of JavaScript.
    */
-  readonly linearPatterns?: boolean;
+  readonly linearPatterns?: boolean | ((unmatchable: string) => void);
 }
 
 /** Returns the mistakes in a value: none if the schema accepts it. @experimental */
@@ -67,7 +68,7 @@ export function compileSchema(
 ): ValueValidator {
   const refersToMetaSchema = JSON.stringify(schema).includes('json-schema.org/');
   const Dialect = dialectOf(dialect);
-  const patterns = linearPatterns ? new LinearPatterns() : undefined;
+  const patterns = linearPatterns ? new LinearPatterns(linearPatterns === true ? undefined : linearPatterns) : undefined;
   const engine = patterns && { code: { ...LENIENT.code, regExp: patterns.engine } };
   const ajv = new Dialect({ ...LENIENT, ...(refersToMetaSchema ? {} : WITHOUT_META_SCHEMA), ...options, ...engine });
   const validate: ValidateFunction = ajv.compile(schema);

@@ -29,6 +29,62 @@ export function checkParts(schema: unknown, path = 'it'): void {
   }
 }
 
+/** Keywords that may refuse more when a schema in one of them accepts more: left out together. */
+const STRICTER: readonly (readonly string[])[] = [
+  ['not'],
+  ['oneOf'],
+  ['if', 'then', 'else'],
+  ['contains', 'minContains', 'maxContains'],
+];
+/** Keywords that apply to what the others leave over. */
+const LEFTOVERS = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems'];
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/**
+ * The schema without these patterns, and without what would refuse more when they are gone: it
+ * accepts everything that the whole schema accepts. The same object if it has none of them.
+ */
+export function withoutPatterns(schema: Schema, patterns: ReadonlySet<string>): Schema {
+  const without = (part: unknown): unknown => {
+    if (Array.isArray(part)) return mapped(part, without) ?? part;
+    return typeof part === 'object' && part !== null ? withoutPatterns(part as Schema, patterns) : part;
+  };
+  const changed: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    const part = MAPS.has(keyword)
+      ? mapWithout(value as Schema, without, keyword === 'patternProperties' ? patterns : new Set())
+      : HOLDERS.has(keyword) || LISTS.has(keyword)
+        ? without(value)
+        : keyword === 'pattern' && patterns.has(String(value))
+          ? undefined
+          : value;
+    if (part !== value) changed[keyword] = part;
+  }
+  const keywords = Object.keys(changed);
+  if (keywords.length === 0) return schema;
+  const groups = STRICTER.filter((group) => group.some((keyword) => keyword in changed));
+  const gone = new Set([...groups.flat(), ...LEFTOVERS, ...keywords.filter((keyword) => changed[keyword] === undefined)]);
+  return Object.fromEntries(Object.entries({ ...schema, ...changed }).filter(([keyword]) => !gone.has(keyword)));
+}
+
+function mapWithout(parts: Schema, without: (part: unknown) => unknown, names: ReadonlySet<string>): Schema {
+  const entries = Object.entries(parts);
+  const kept = entries.filter(([name]) => !names.has(name));
+  const values = mapped(
+    kept.map(([, part]) => part),
+    without,
+  );
+  if (!values && kept.length === entries.length) return parts;
+  return Object.fromEntries(kept.map(([name, part], index) => [name, values ? values[index] : part]));
+}
+
+/** Undefined if nothing changes. */
+function mapped(parts: readonly unknown[], change: (part: unknown) => unknown): readonly unknown[] | undefined {
+  const result = parts.map(change);
+  return result.some((part, index) => part !== parts[index]) ? result : undefined;
+}
+
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 
 /**

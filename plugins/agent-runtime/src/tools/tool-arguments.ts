@@ -1,6 +1,6 @@
 import type { Tool } from '@plugboard/kernel';
 import { compileSchema, parseJson, type ValueValidator } from '@plugboard/kernel/contracts';
-import { checkParts, isSimple } from './schema-parts.js';
+import { checkParts, isSimple, withoutPatterns } from './schema-parts.js';
 
 /** The beginning of a result whose call has unreadable arguments. */
 export const INVALID_JSON = 'The arguments are not a valid JSON';
@@ -26,13 +26,21 @@ type ArgumentsResult =
  * Compiles the schema of a tool, once: a schema that is surely valid with the first call, any other
  * at once.
  *
+ * @param onUnmatchable receives the patterns that cannot be matched in linear time (S-57). The
+ *   arguments are not checked against them.
  * @throws if the tool's schema is invalid.
  */
-export function argumentsValidator(tool: Tool): ArgumentsValidator {
+export function argumentsValidator(tool: Tool, onUnmatchable: (patterns: readonly string[]) => void): ArgumentsValidator {
   const { $schema, ...own } = tool.inputSchema;
-  const schema = { type: 'object', ...own };
+  let schema: Readonly<Record<string, unknown>> = { type: 'object', ...own };
   checkSchema(() => checkParts(schema) ?? JSON.stringify(schema));
-  let validate = isSimple(schema) ? undefined : compile({ ...schema, $schema }, true);
+  const unmatchable = new Set<string>();
+  let validate = isSimple(schema) ? undefined : compile({ ...schema, $schema }, true, (pattern) => unmatchable.add(pattern));
+  if (unmatchable.size > 0) {
+    schema = withoutPatterns(schema, unmatchable);
+    validate = compile({ ...schema, $schema }, true);
+    onUnmatchable([...unmatchable]);
+  }
   let validateLong: ValueValidator | undefined;
   return (text) => {
     if (text.length > MAX_COLLECTED) {
@@ -44,8 +52,12 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
   };
 }
 
-function compile(schema: Readonly<Record<string, unknown>>, allErrors: boolean): ValueValidator {
-  return checkSchema(() => compileSchema(schema, { useDefaults: true, allErrors, linearPatterns: true }));
+function compile(
+  schema: Readonly<Record<string, unknown>>,
+  allErrors: boolean,
+  linearPatterns: true | ((unmatchable: string) => void) = true,
+): ValueValidator {
+  return checkSchema(() => compileSchema(schema, { useDefaults: true, allErrors, linearPatterns }));
 }
 
 function checkSchema<T>(work: () => T): T {

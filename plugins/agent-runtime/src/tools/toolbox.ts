@@ -191,7 +191,12 @@ export class Toolboxes {
     const known = this.#checks.get(tool);
     if (known) return known;
     try {
-      const check = argumentsValidator(tool);
+      const check = argumentsValidator(tool, ([pattern = '', ...others]) => {
+        const more = others.length === 0 ? '' : ` and ${others.length} more`;
+        this.#warnOnce(
+          `tool ${label(entry, tool)}: arguments are not checked against the pattern ${pattern.slice(0, 200)}${more}: look-around and back references cannot be matched in linear time`,
+        );
+      });
       this.#checks.set(tool, check);
       return check;
     } catch (error) {

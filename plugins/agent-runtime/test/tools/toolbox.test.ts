@@ -109,6 +109,17 @@ t.test('a malformed tool that appears later is skipped and logged once, and the 
   t.equal(warnings().length, 4);
 });
 
+t.test('S-57 a tool whose pattern has look-around is offered, with one warning', async (t) => {
+  const { turn, warnings } = await changing();
+  const properties = { name: { type: 'string', pattern: '^(?!tmp).*$' } };
+  for (const _ of [1, 2]) {
+    const { tools } = await turn(() => [tool('look', () => '', properties)]);
+    t.match(tools, [{ name: 'e__look', inputSchema: { properties } }], 'the model sees the pattern');
+  }
+  t.match(warnings(), [/^tool e\/look: arguments are not checked against the pattern \^\(\?!tmp\)\.\*\$: look-around/]);
+  t.equal(warnings().length, 1);
+});
+
 t.test('a source that fails later keeps its tools, and each time that it begins to fail is logged', async (t) => {
   const { turn, warnings } = await changing();
   const fails = () => {
