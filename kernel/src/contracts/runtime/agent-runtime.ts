@@ -41,8 +41,8 @@ export interface AgentRuntime {
    * refused before it began. It refuses, whatever the transport checked:
    *
    * - `forbidden`: a principal without the scope `chat`, or a target that it may not use;
-   * - `invalid_request`: a session key that is blank, too long or malformed, and messages that no
-   *   model would accept;
+   * - `invalid_request`: a session key that is blank, too long or malformed, no messages, messages
+   *   that no model would accept, and new images for a target that takes text only;
    * - `rate_limited`: a principal or project beyond its requests per minute. A turn with
    *   `isCounted` has been counted already.
    */

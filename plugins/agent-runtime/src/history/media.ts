@@ -43,7 +43,8 @@ export function withoutRefusedMedia(messages: readonly Message[], connector: Mod
 
 type WithMedia = UserMessage & { readonly content: readonly ContentPart[] };
 
-function hasMedia(message: Message): message is WithMedia {
+/** Whether the message of a user has images or files. */
+export function hasMedia(message: Message): message is WithMedia {
   return message.role === 'user' && typeof message.content !== 'string' && message.content.some(({ type }) => type !== 'text');
 }
 

@@ -1,5 +1,6 @@
-import { missingScope, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import { isToolImagesMessage, missingScope, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import { mayUse } from '../directory/directory.js';
+import { hasMedia } from '../history/media.js';
 import { assertMessages } from '../history/message-shape.js';
 import { assertSessionKey } from '../store/session-key.js';
 
@@ -9,10 +10,30 @@ import { assertSessionKey } from '../store/session-key.js';
  *
  * @throws TurnError `forbidden` or `invalid_request`, before anything else looks at the request.
  */
-export function assertTurnRequest({ principal, target, session, messages }: TurnRequest): void {
+export function assertTurnRequest(request: TurnRequest): void {
+  const { principal, target, session, messages } = request;
   const missing = missingScope(principal, ['chat']);
   if (missing !== undefined) throw new TurnError('forbidden', `This API token lacks the scope \`${missing}\`.`);
   if (!mayUse(principal, target)) throw new TurnError('forbidden', `This API token may not use '${target.name}'.`);
   if (session) assertSessionKey(session.key, 'session.key');
   assertMessages(messages);
+  if (messages.length === 0 && !request.approvals?.length)
+    throw new TurnError('invalid_request', 'messages must contain at least one message.', { param: 'messages' });
+  if (!target.input.includes('image')) assertText(request);
+}
+
+/** Of a session's request, only what follows the last answer is new. */
+function assertText({ target, session, messages }: TurnRequest): void {
+  const start = session ? messages.findLastIndex(({ role }) => role === 'assistant') : 0;
+  for (const [index, message] of messages.entries()) {
+    // A model that takes no images receives a note about those that tools returned.
+    if (index < start || !hasMedia(message) || isToolImagesMessage(messages, index)) continue;
+    const part = message.content.findIndex(({ type }) => type !== 'text');
+    const param = `messages[${index}].content[${part}]`;
+    throw new TurnError(
+      'invalid_request',
+      `${param} has the type '${message.content[part]?.type}', and the model connection '${target.connection}' takes text only.`,
+      { param },
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import type { Message, Principal } from '@plugboard/kernel';
-import { OPEN, type TurnRequest } from '@plugboard/kernel/contracts';
+import { OPEN, type TurnRequest, toolImagesMessage } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, user } from '../harness.js';
 
@@ -11,8 +11,8 @@ async function endWith(app: Awaited<ReturnType<typeof startRuntime>>, more: Part
   return param === undefined ? code : `${code} ${param}`;
 }
 
-async function open(settings: object = {}) {
-  const model = new ScriptedModel(() => answerWith('ok'));
+async function open(settings: object = {}, input?: readonly ('text' | 'image')[]) {
+  const model = new ScriptedModel(() => answerWith('ok'), input);
   const agents = { assistant: { model: 'fast' }, billing: { model: 'fast', project: 'acme' } };
   return { model, app: await startRuntime({ models: { fast: model }, agents, settings }) };
 }
@@ -86,6 +86,30 @@ t.test('the messages of a turn have the shape that every model server accepts', 
   }
   t.equal(model.asked.length, 0);
   t.equal(await endWith(app, { messages: [user('Go'), called, { role: 'tool', tool_call_id: 'c', content: 'x' }] }), 'stop');
+});
+
+t.test('a turn has a message, and new images only for a model that takes them', async (t) => {
+  const { app, model } = await open({}, ['text']);
+  for (const more of [{}, { history: [] }, { history: [user('Hi')] }, { session: { key: 'new' } }, { approvals: [] }])
+    t.match(await endWith(app, { messages: [], ...more }), /^invalid_request messages/, JSON.stringify(more));
+  const image = { type: 'image_url', image_url: { url: 'https://x.example/a.png' } };
+  const shown = { role: 'user', content: [{ type: 'text', text: 'Look' }, image] } as Message;
+  const answered = [shown, { role: 'assistant', content: 'Nice' }, user('And?')];
+  const param = (index: number) => `invalid_request messages[${index}].content[1]`;
+  t.equal(await endWith(app, { messages: [shown] }), param(0));
+  t.equal(await endWith(app, { messages: [user('Hi'), shown], session: { key: 's' } }), param(1));
+  t.equal(await endWith(app, { messages: answered }), param(0), 'without a session all of them are new');
+  t.equal(model.asked.length, 0);
+  t.equal(await endWith(app, { messages: [user('Hi')], session: { key: 's' } }), 'stop');
+  t.equal(await endWith(app, { messages: answered, session: { key: 's' } }), 'stop', 'its session has the image already');
+  const called = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const result = [
+    { role: 'assistant', content: null, tool_calls: [called] },
+    { role: 'tool', tool_call_id: 'c', content: 'ok' },
+    toolImagesMessage(['https://x.example/a.png']),
+  ];
+  t.equal(await endWith(app, { messages: [user('Go'), ...result] }), 'stop', 'a result of a tool has a note instead');
+  t.equal(await endWith((await open()).app, { messages: [shown] }), 'stop');
 });
 
 t.test('run counts a turn, unless its transport has counted it', async (t) => {
