@@ -407,8 +407,10 @@ for (const isSocket of [false, true]) {
     t.match(await errorOf(t, codex, isSocket), { code: 'slow_down', message: /Please try again in 20s\.$/ });
     const broken = { text: ['Half'], cut: { afterEvents: 2 } };
     app.models.enqueue(broken, broken);
-    t.match(await errorOf(t, codex, isSocket), { code: 'invalid_prompt', message: /The model connection failed/ });
+    t.match(await errorOf(t, codex, isSocket), { code: 'model_failed', message: /The model connection failed/ });
     t.match(await errorOf(t, other, isSocket), { code: 'model_failed', message: /The model connection failed/ });
+    app.models.enqueue({ status: 401 });
+    t.match(await errorOf(t, codex, isSocket), { code: 'invalid_prompt' }, 'a repeat would fail again');
     const long = { status: 400, body: { error: { message: 'too long', code: 'context_length_exceeded' } } };
     app.models.enqueue(long);
     t.match(await errorOf(t, codex, isSocket), { code: 'context_length_exceeded' });

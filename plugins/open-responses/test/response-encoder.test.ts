@@ -451,5 +451,11 @@ t.test('CL-8 to Codex, a failure after tools ran is final, whatever it was', asy
   const of = (more: Partial<Failure>) => outcomeOfFailure({ ...failure, ...more }, undefined, true).error;
   t.same(of({}), { code: 'rate_limit_exceeded', message: 'Too fast. Please try again in 2s.' });
   t.same(of({ toolsRan: true }), { code: 'invalid_prompt', message: 'Too fast.' });
+  t.match(
+    of({ code: 'model_failed', retryable: true, retryAfter: undefined }),
+    { code: 'model_failed' },
+    'it repeats the request after it',
+  );
+  t.match(of({ code: 'model_failed', retryable: true, toolsRan: true }), { code: 'invalid_prompt' });
   t.same(of({ code: 'crashed' }), { code: 'invalid_prompt', message: 'Too fast.' });
 });

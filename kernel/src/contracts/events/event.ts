@@ -202,6 +202,8 @@ export interface Failure {
   readonly retryAfter?: number | undefined;
   /** Whether the model server reported it, as the code says (`ModelError`). */
   readonly isUpstream?: boolean | undefined;
+  /** Whether the same request may succeed shortly after, as the model connection says. */
+  readonly retryable?: boolean | undefined;
 }
 
 /**
@@ -291,6 +293,7 @@ export class TurnError extends Error {
       readonly retryAfter?: number | undefined;
       readonly param?: string;
       readonly isUpstream?: boolean | undefined;
+      readonly retryable?: boolean | undefined;
     } = {},
   ) {
     super(message, { cause: options.cause });

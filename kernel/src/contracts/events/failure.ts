@@ -9,14 +9,8 @@ import { TurnError } from './event.js';
  */
 export function failureOf(error: unknown, toolsRan: boolean): Failure {
   if (error instanceof TurnError) {
-    return {
-      code: error.code,
-      message: error.message,
-      toolsRan,
-      retryAfter: error.options.retryAfter,
-      param: error.options.param,
-      isUpstream: error.options.isUpstream,
-    };
+    const { retryAfter, param, isUpstream, retryable } = error.options;
+    return { code: error.code, message: error.message, toolsRan, retryAfter, param, isUpstream, retryable };
   }
   return { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.', toolsRan };
 }

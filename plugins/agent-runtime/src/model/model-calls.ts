@@ -152,10 +152,11 @@ export class ModelCalls {
 /** The error for the caller if a model call fails. */
 export function modelFailed(error: ModelError | undefined): TurnError {
   if (!error) return new TurnError('model_failed', 'No model connection of the agent is running.');
-  const { code = 'model_failed', message, retryAfter, isUpstream } = error;
+  const { code = 'model_failed', message, retryAfter, isUpstream, retryable } = error;
   return new TurnError(code, `The model connection failed: ${message}`, {
     cause: error,
     retryAfter,
     isUpstream: isUpstream || undefined,
+    retryable: retryable || undefined,
   });
 }

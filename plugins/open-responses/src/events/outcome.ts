@@ -67,5 +67,7 @@ function errorOf(failure: Failure, isCodex: boolean): NonNullable<Outcome['error
  */
 function codexCode(failure: Failure): string {
   if (isTemporary(failure)) return failure.code === 'rate_limited' ? 'rate_limit_exceeded' : 'slow_down';
+  // Such as a model server that broke off: nothing has happened yet that a repeat could do twice.
+  if (failure.retryable && !failure.toolsRan) return failure.code;
   return failure.code === 'context_length_exceeded' ? failure.code : 'invalid_prompt';
 }
