@@ -1,10 +1,14 @@
 import type { ApiExport, ApiModule } from './read-api.js';
 
+/** The command that writes the reference. */
+export const UPDATE = 'npm run api';
+
 /** The reference page: everything that a package exports, with its documentation. */
 export function apiReference(modules: readonly ApiModule[]): string {
   const head = `# API for plugins
 
-What plugins and programs import, generated from the doc comments (\`npm run api\`). The guide to
+What plugins and programs import, generated from the sources (\`${UPDATE}\`), so that the interface never changes by
+accident: \`test/api.test.ts\` fails if this page is not current. The guide to
 [writing plugins](../guides/writing-plugins.md) introduces it by examples.
 
 - **stable**: a change that breaks users comes only with a new major version.
@@ -16,23 +20,14 @@ ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifie
 }
 
 function page({ specifier, summary, exports, unnamed }: ApiModule): string {
-  const rows = exports.map(
-    (one) => `| [\`${one.name}\`](#${slug(heading(one))}) | ${one.kind} | ${one.stability} | ${firstSentence(one.summary)} |`,
-  );
-  const index = ['| name | kind | stability | |', '| --- | --- | --- | --- |', ...rows].join('\n');
-  return [`## ${specifier}`, summary, index, ...exports.map(section), ...unnamedSection(unnamed)].join('\n\n').concat('\n');
+  return [`## ${specifier}`, summary, ...exports.map(section), ...unnamedSection(unnamed)].join('\n\n').concat('\n');
 }
 
-/** The types that the import path does not export, for those who read about others. */
+/** Types that the import path does not export: a change of one is a change of the interface too. */
 function unnamedSection(unnamed: readonly ApiExport[]): string[] {
   if (unnamed.length === 0) return [];
-  const declarations = unnamed.map(({ summary, declaration }) => [...comment(summary), declaration].join('\n'));
-  const words = 'The exports above refer to these types. They are not exported: TypeScript infers them.';
-  return ['### Types without an export', words, `\`\`\`ts\n${declarations.join('\n\n')}\n\`\`\``];
-}
-
-function comment(text: string): string[] {
-  return text === '' ? [] : ['/**', ...text.split('\n').map((line) => ` * ${line}`.trimEnd()), ' */'];
+  const signatures = unnamed.map(({ signature }) => signature).join('\n');
+  return [`### Types without an export\n\nTypeScript infers them.\n\n\`\`\`ts\n${signatures}\n\`\`\``];
 }
 
 function section(one: ApiExport): string {
@@ -65,11 +60,4 @@ function slug(heading: string): string {
     .toLowerCase()
     .replace(/[^\w\- ]/g, '')
     .replaceAll(' ', '-');
-}
-
-function firstSentence(text: string): string {
-  const [paragraph = ''] = text.split('\n\n');
-  const line = paragraph.replaceAll('\n', ' ');
-  const sentence = /^.*?[.:](?= [A-Z1]|$)/.exec(line)?.[0] ?? line;
-  return sentence.replace(/:$/, '.').replaceAll('|', '\\|');
 }
