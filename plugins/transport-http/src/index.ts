@@ -1,7 +1,6 @@
 import { definePlugin, Transports } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
-import { LargeBodies } from './body/large-bodies.js';
 import { RequestBodies } from './body/request-bodies.js';
 import { checkConfig } from './check-config.js';
 import { configSchema } from './config.js';
@@ -57,7 +56,6 @@ export default definePlugin({
       Gate,
       HeapGuard,
       HttpApplication,
-      LargeBodies,
       LogThrottle,
       RequestLimits,
       Replies,

@@ -151,6 +151,34 @@ t.test('S-36 unfinished bodies of one token use at most its share of the memory'
   t.ok(await eventually(async () => (await chat('x'.repeat(8 * MIB), ATTACKER)).status === 200), 'the memory is free again');
 });
 
+t.test('S-72 small unfinished bodies of one token use at most its share of the memory', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: `${TRANSPORTS + TOKENS + ASSISTANT}limits: { memory: 16mb }\n` });
+  const head = (token: string) =>
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nContent-Length: 9999\r\n\r\n`;
+  let refused = 0;
+  let waiting = 0;
+  for (let n = 0; n < 300; n++) {
+    const socket = connect(server.port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      if (String(data).startsWith('HTTP/1.1 503')) refused++;
+    });
+    await once(socket, 'connect');
+    socket.write(`${head(ATTACKER)}{`, () => waiting++);
+  }
+  await eventually(() => waiting === 300 && refused > 0);
+  const { status } = await server.request('/v1/chat/completions', {
+    method: 'POST',
+    headers: { ...HEADERS, authorization: `Bearer ${INNOCENT}` },
+    body: JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content: 'x'.repeat(100_000) }] }),
+  });
+  t.equal(status, 200);
+  const memory = (await server.status()).limits.find(({ name }) => name === 'memory of callers');
+  t.comment(`${refused} of 300 were refused, ${memory?.used} of ${memory?.limit} bytes are in use`);
+  t.ok(memory && memory.used <= memory.limit / 2);
+});
+
 t.test('S-36 a body of one-byte chunks is refused before its pieces fill the memory', async (t) => {
   const server = await ServerProcess.start(t, { yaml: TRANSPORTS + TOKENS + ASSISTANT, heap: 512 });
   const neighbour = new Neighbour(server, { token: INNOCENT });

@@ -1,10 +1,11 @@
 import type { Budget } from '../../host/base/budget.js';
+import type { TimeSlices } from '../../host/base/time-slices.js';
 import type { Principal } from '../callers/principal.js';
 import { TurnError } from '../events/event.js';
 
 /**
- * Bytes that an account takes from the budget at a time. Up to the first of these, the share of its
- * owner does not matter: a small request is served beside large ones.
+ * Bytes that an account takes from the budget at a time. The first of these are small: they have a
+ * share of their own, so that a small request is served beside large ones.
  */
 const STEP = 64 * 1024;
 /**
@@ -16,7 +17,8 @@ const COPIES = 3;
 const RETRY_AFTER = 5;
 
 /**
- * The memory that one request and its turn hold, counted for their caller.
+ * What one request and its turn take of the server, counted for their caller: memory, and time of
+ * the event loop.
  *
  * 1. A transport opens it when the request begins to arrive, and passes it to `run` with the turn.
  *    A turn that comes without one has its own.
@@ -24,24 +26,30 @@ const RETRY_AFTER = 5;
  *    what it refers to, the history, the answer as it grows, the reply.
  * 3. Everybody who needs what was reserved is a holder. When the last one has left, all of it is
  *    given back.
+ * 4. Before work that may be long, `timeSlice` waits until it is the caller's turn.
  *
  * @public
  */
 export class Account {
   readonly #budget: Budget;
   readonly #owner: readonly string[];
+  readonly #slices: TimeSlices | undefined;
   /** Bytes that were reserved. */
   #reserved = 0;
   /** Bytes that were taken from the budget: whole steps. */
   #taken = 0;
+  /** Bytes of those that were taken as small. */
+  #small = 0;
   #holders = 0;
 
   /**
    * @param budget `ctx.budgets.memory`.
    * @param address tells callers without an identity apart.
+   * @param slices `ctx.budgets.time`. Without it, nothing waits.
    */
-  constructor(budget: Budget, principal: Principal | undefined, address = '') {
+  constructor(budget: Budget, principal: Principal | undefined, address = '', slices?: TimeSlices) {
     this.#budget = budget;
+    this.#slices = slices;
     const { project, tokenId, subject, token } = principal ?? {};
     const caller = tokenId ?? subject ?? token;
     this.#owner = project === undefined || caller === undefined ? ['', address] : [project, caller];
@@ -89,8 +97,12 @@ export class Account {
     if (this.#holders === 0) return false;
     const total = this.#reserved + bytes;
     const missing = stepsFor(total) - this.#taken;
-    if (missing > 0 && !this.#budget.reserve(this.#owner, missing, { small: total <= STEP })) return false;
-    this.#taken += Math.max(0, missing);
+    if (missing > 0) {
+      const small = total <= STEP;
+      if (!this.#budget.reserve(this.#owner, missing, { small })) return false;
+      this.#taken += missing;
+      if (small) this.#small = missing;
+    }
     this.#reserved = total;
     return true;
   }
@@ -124,7 +136,19 @@ export class Account {
     const spare = this.#taken - stepsFor(this.#reserved);
     if (spare <= 0) return;
     this.#taken -= spare;
-    this.#budget.release(this.#owner, spare);
+    // What is left is what was taken first.
+    const small = Math.max(0, this.#small - this.#taken);
+    this.#small -= small;
+    if (spare > small) this.#budget.release(this.#owner, spare - small);
+    if (small > 0) this.#budget.release(this.#owner, small, { small: true });
+  }
+
+  /**
+   * Waits until it is the caller's turn to use the event loop: who used least of the last second is
+   * next (S-71). Undefined if that is now. The work must begin in the same turn of the event loop.
+   */
+  timeSlice(): Promise<void> | undefined {
+    return this.#slices?.next(this.#owner.join(' '));
   }
 }
 

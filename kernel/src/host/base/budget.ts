@@ -37,7 +37,8 @@ export interface BudgetReport extends BudgetOptions {
  *    one cannot take everything, and a newcomer always finds something.
  * 3. An owner is a path, from the outside in: `['building 2', 'room 4']`. Each level has its share
  *    of the whole; from the second on, an owner may hold only as much as remains free. Without an
- *    owner there is no share.
+ *    owner there is no share. Small amounts of an owner have such a share of their own, beside what
+ *    it holds otherwise.
  * 4. `release` gives back what was reserved, to the same owner.
  * 5. `wait` takes an amount as soon as there is enough.
  * 6. What a cache holds (`cache`) never stands in the way of a reservation: the cache is asked to
@@ -47,7 +48,7 @@ export interface BudgetReport extends BudgetOptions {
  */
 export class Budget {
   #options: BudgetOptions;
-  readonly #held: Held = { amount: 0, inside: undefined };
+  readonly #held: Held = { amount: 0, small: 0, inside: undefined };
   readonly #onRefused: (budget: Budget) => void;
   #used = 0;
   #cached = 0;
@@ -97,8 +98,8 @@ export class Budget {
   /**
    * Takes an amount. Returns whether there was enough.
    *
-   * @param options.small whether the amount is too small for the owner's share to matter: only the
-   * limit counts.
+   * @param options.small whether only the small amounts of the owner count against its share. What
+   * is taken so must be released so.
    */
   reserve(owner: readonly string[], amount: number, { small = false }: { readonly small?: boolean } = {}): boolean {
     if (this.#take(owner, amount, small)) return true;
@@ -156,11 +157,12 @@ export class Budget {
 
   #take(owner: readonly string[], amount: number, small: boolean): boolean {
     const free = this.#options.limit - this.#used - amount;
-    if (free < 0 || (!small && this.#exceedsShare(owner, amount, free))) return false;
+    if (free < 0 || this.#exceedsShare(owner, amount, free, small)) return false;
     let held = this.#held;
     for (const name of owner) {
       held = heldInside(held, name);
       held.amount += amount;
+      if (small) held.small += amount;
     }
     this.#used += amount;
     this.#shrinkCache();
@@ -182,22 +184,24 @@ export class Budget {
     for (const attempt of this.#waiting) if (attempt()) this.#waiting.delete(attempt);
   }
 
-  #exceedsShare(owner: readonly string[], amount: number, free: number): boolean {
+  #exceedsShare(owner: readonly string[], amount: number, free: number, small: boolean): boolean {
     let held: Held | undefined = this.#held;
     for (let level = 0; level < owner.length; level++) {
       held = held?.inside?.get(owner[level] as string);
-      if ((held?.amount ?? 0) + amount > shareAt(level) * free) return true;
+      const before = (small ? held?.small : held?.amount) ?? 0;
+      if (before + amount > shareAt(level) * free) return true;
     }
     return false;
   }
 
-  /** Gives back what was reserved. */
-  release(owner: readonly string[], amount: number): void {
+  /** Gives back what was reserved. @param options.small whether it was reserved as small. */
+  release(owner: readonly string[], amount: number, { small = false }: { readonly small?: boolean } = {}): void {
     this.#used -= amount;
     let outer = this.#held;
     for (const name of owner) {
       const held = heldInside(outer, name);
       held.amount -= amount;
+      if (small) held.small -= amount;
       if (held.amount <= 0) outer.inside?.delete(name);
       outer = held;
     }
@@ -208,6 +212,8 @@ export class Budget {
 /** What an owner holds, and what the owners inside it hold. */
 interface Held {
   amount: number;
+  /** How much of it was taken as small. */
+  small: number;
   inside: Map<string, Held> | undefined;
 }
 
@@ -215,7 +221,7 @@ function heldInside(outer: Held, name: string): Held {
   outer.inside ??= new Map();
   const known = outer.inside.get(name);
   if (known) return known;
-  const held: Held = { amount: 0, inside: undefined };
+  const held: Held = { amount: 0, small: 0, inside: undefined };
   outer.inside.set(name, held);
   return held;
 }

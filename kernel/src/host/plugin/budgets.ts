@@ -1,5 +1,6 @@
 import type { Clock } from '../base/ambient.js';
 import { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../base/budget.js';
+import { TimeSlices } from '../base/time-slices.js';
 import type { Logger } from '../log/log.js';
 
 /** Milliseconds between two log lines about the same budget. */
@@ -17,6 +18,8 @@ export class Budgets {
    * some for them: half of the heap, unless `limits.memory` says otherwise.
    */
   readonly memory: Budget;
+  /** The time of the event loop, shared by callers. */
+  readonly time: TimeSlices;
   readonly #clock: Clock;
   readonly #log: Logger;
   /** By setting and name: a reload creates the budgets of an entry that it replaces again. */
@@ -26,6 +29,7 @@ export class Budgets {
   constructor(clock: Clock, log: Logger) {
     this.#clock = clock;
     this.#log = log;
+    this.time = new TimeSlices(clock);
     this.memory = this.create({
       name: 'memory of callers',
       unit: 'bytes',

@@ -39,6 +39,28 @@ t.test('accounts of one caller share what the caller may have, but for their fir
   t.throws(() => second.require(64 * KIB), { code: 'overloaded', message: /`limits\.memory`/, options: { retryAfter: 5 } });
 });
 
+t.test('S-72 the first 64 KiB of the accounts of one caller have a share of their own', async (t) => {
+  const budget = budgetOf(1024 * KIB);
+  const open = (tokenId: string) => {
+    const account = new Account(budget, caller(tokenId));
+    return { account, leave: account.hold() };
+  };
+  const small = Array.from({ length: 16 }, () => open('a'));
+  const kept = small.filter(({ account }) => account.reserve(1));
+  t.equal(kept.length, 8, 'half of all');
+  t.ok(open('b').account.reserve(1));
+  t.ok(open('b').account.reserve(128 * KIB));
+  for (const { leave } of small) leave();
+  t.equal(budget.used, 192 * KIB);
+
+  const { account, leave } = open('a');
+  t.ok(account.reserve(1) && account.reserve(256 * KIB), 'an account that grows');
+  account.release(256 * KIB);
+  leave();
+  t.equal(budget.used, 192 * KIB);
+  t.equal(Array.from({ length: 16 }, () => open('a')).filter((one) => one.account.reserve(1)).length, 6, 'half of the rest');
+});
+
 t.test('an account without an identity belongs to an address', async (t) => {
   const budget = budgetOf(1024 * KIB);
   const [one, same, another] = ['::1', '::1', '10.0.0.1'].map((address) => {

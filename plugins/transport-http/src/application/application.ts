@@ -5,7 +5,7 @@ import type { Extensions, PluginContext } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import Koa, { type DefaultState, type Middleware, type Next, type ParameterizedContext } from 'koa';
-import { RequestBodies } from '../body/request-bodies.js';
+import { parseBody, RequestBodies } from '../body/request-bodies.js';
 import type { HttpConfig } from '../config.js';
 import { draining, lowMemory, methodNotAllowed, notFound } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -163,7 +163,10 @@ export class HttpApplication {
     }
   }
 
-  /** The innermost step: identifies the caller, reads the body and calls the route. */
+  /**
+   * The innermost step: identifies the caller, reads the body and, when it is the caller's turn,
+   * calls the route.
+   */
   async #route({ exchange }: HttpContext): Promise<void> {
     const { match, method, path } = exchange;
     const principal = requiresCredential(exchange) ? await this.#authentication.principal(exchange) : ANONYMOUS;
@@ -177,7 +180,13 @@ export class HttpApplication {
     } else {
       const { body: kind } = match.route;
       const request = new RouteRequest(exchange, match.params, principal, this.#bodies.limit);
-      if (kind !== 'none') request.receive(await this.#bodies.read(exchange, kind));
+      const bytes = kind === 'none' ? undefined : await this.#bodies.read(exchange, kind);
+      const slice = exchange.account.timeSlice();
+      if (slice) {
+        await slice;
+        exchange.signal.throwIfAborted();
+      }
+      if (bytes && kind !== 'none') request.receive(parseBody(bytes, kind, exchange.account));
       match.schema?.(request.body);
       this.#replies.set(exchange, await match.route.handle(request));
     }

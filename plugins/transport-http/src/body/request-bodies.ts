@@ -24,15 +24,11 @@ import {
 import type { Exchange } from '../exchange/exchange.js';
 import { parseContentType } from './content-type.js';
 import { type JsonLimits, measureJson } from './json-limits.js';
-import { LargeBodies } from './large-bodies.js';
 
 const require = createRequire(import.meta.url);
 
 /** Many times what real clients send. */
 const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
-
-/** Bytes from which a body is large: reading it holds the event loop for milliseconds. */
-const LARGE = 256 * 1024;
 
 /** Bytes of memory that a value and a key of a body cost besides their text (S-53). */
 const [VALUE_COST, KEY_COST] = [64, 32];
@@ -54,19 +50,17 @@ export interface RequestBody {
 }
 
 /**
- * Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of
- * values, JSON. Large bodies are parsed one at a time.
+ * Reads bodies. Checks, in this order: headers, length, memory, bytes. Then the caller's turn comes
+ * (`Account.timeSlice`), and `parseBody` checks nesting and number of values, and JSON.
  */
 export class RequestBodies {
   #limit = 0;
   #timeout = 0;
   readonly #clock: Clock;
-  readonly #large: LargeBodies;
   #collector: Middleware | undefined;
 
-  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>, @inject(LargeBodies) large: LargeBodies) {
+  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>) {
     this.#clock = clock;
-    this.#large = large;
     this.configure(config);
   }
 
@@ -82,10 +76,10 @@ export class RequestBodies {
   }
 
   /**
-   * @throws HttpError if the body is not of the kind (`json`: an object in UTF-8), or exceeds a
-   * limit of size, time, memory, nesting or values.
+   * @throws HttpError if the body has not the media type of the kind, or exceeds a limit of size,
+   * time or memory.
    */
-  async read(exchange: Exchange, kind: 'json' | 'bytes'): Promise<RequestBody> {
+  async read(exchange: Exchange, kind: 'json' | 'bytes'): Promise<Buffer> {
     const { ctx } = exchange;
     const { headers } = ctx.req;
     if (ctx.req.readableDidRead) throw new Error(BODY_WAS_READ);
@@ -97,13 +91,7 @@ export class RequestBodies {
     const { account } = exchange;
     if (Account.costOf(length) + PIECE_COST > account.limit) throw bodyExceedsMemory(account.setting);
     const isBuffered = length > 0 && ctx.req.readableLength === length;
-    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, account);
-    if (kind === 'bytes') return { bytes, value: bytes };
-    if (bytes.length > LARGE) {
-      await this.#large.pass(account.owner.join(' '));
-      exchange.signal.throwIfAborted();
-    }
-    return { bytes, value: parseJsonObject(bytes.toString(), account) };
+    return isBuffered ? this.#takeBuffered(ctx.req, exchange) : this.#collect(ctx, account);
   }
 
   /** Takes a body of which every byte has arrived together with the head. Most have. */
@@ -199,6 +187,11 @@ function checkType(header: string | undefined): void {
   const type = parseContentType(header ?? '');
   if (type?.mediaType !== 'application/json') throw unsupportedContentType();
   if (!type.charsets.every((charset) => charset === 'utf-8' || charset === 'utf8')) throw unsupportedCharset();
+}
+
+/** @throws HttpError for a body of kind `json` that `parseJsonObject` refuses. */
+export function parseBody(bytes: Buffer, kind: 'json' | 'bytes', account: Account): RequestBody {
+  return { bytes, value: kind === 'bytes' ? bytes : parseJsonObject(bytes.toString(), account) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
-import { Account, type Budget } from '@plugboard/kernel/contracts';
+import { Account, type Budget, type Budgets } from '@plugboard/kernel/contracts';
 import type { Context } from 'koa';
 import { networkOf } from '../limits/caller.js';
 import { splitTarget } from '../routing/request-target.js';
@@ -21,6 +21,7 @@ export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly memory: Budget;
+  readonly time: Budgets['time'];
   /** Called once, when the reply has been sent or the connection is closed. */
   onEnd(exchange: Exchange): void;
 }
@@ -162,7 +163,7 @@ export class Exchange implements ActiveMember {
     this.#draining?.abort();
   }
 
-  /** The memory of the request: its body, its turn and its reply. */
+  /** What the request takes: the memory of its body, its turn and its reply. */
   get account(): Account {
     if (!this.#account) {
       this.#account = this.openAccount();
@@ -173,7 +174,8 @@ export class Exchange implements ActiveMember {
 
   /** An account of the caller. */
   openAccount(): Account {
-    return new Account(this.#dependencies.memory, this.principal, networkOf(this.address));
+    const { memory, time } = this.#dependencies;
+    return new Account(memory, this.principal, networkOf(this.address), time);
   }
 
   /**

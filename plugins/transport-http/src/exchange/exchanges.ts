@@ -1,5 +1,5 @@
 import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
-import type { Budget } from '@plugboard/kernel/contracts';
+import type { Budget, Budgets } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
 import { AccessLog } from './access-log.js';
@@ -11,6 +11,7 @@ export class Exchanges implements ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly memory: Budget;
+  readonly time: Budgets['time'];
   readonly #ids: IdSource;
   readonly #accessLog: AccessLog;
   readonly #open = new ActiveSet<Exchange>();
@@ -21,6 +22,7 @@ export class Exchanges implements ExchangeDependencies {
 
   constructor(@inject(CONTEXT) { clock, ids, log, budgets }: PluginContext, @inject(AccessLog) accessLog: AccessLog) {
     this.memory = budgets.memory;
+    this.time = budgets.time;
     this.clock = clock;
     this.#ids = ids;
     this.log = log;
