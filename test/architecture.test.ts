@@ -248,6 +248,41 @@ t.test('the libraries of the protocols export nothing of another package', async
   t.strictSame(again, []);
 });
 
+t.test('the libraries of the protocols export only what another package imports', async (t) => {
+  const files = globSync('{plugins,test}/**/*.ts', { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] });
+  const texts = files.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+  for (const library of ['openai-protocol', 'turn-routes']) {
+    const index = readFileSync(join(root, `plugins/${library}/src/index.ts`), 'utf8');
+    t.notMatch(index, /^export \* from/m, 'exports are named');
+    const imported = texts
+      .filter(({ file }) => !file.startsWith(`plugins/${library}/src/`))
+      .flatMap(({ text }) => [
+        ...text.matchAll(new RegExp(`(?:import|export) (?:type )?{([^}]*)} from '@plugboard/${library}'`, 'g')),
+      ])
+      .flatMap(([, list = '']) => namesIn(list));
+    const exported = [...index.matchAll(/^export (?:type )?{([^}]*)}/gm)].flatMap(([, list = '']) => namesIn(list));
+    t.ok(exported.length > 5);
+    t.strictSame(
+      exported.filter((name) => !imported.includes(name)),
+      [],
+    );
+  }
+});
+
+/** The names of an import or export list. */
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map(
+      (item) =>
+        item
+          .trim()
+          .replace(/^type /, '')
+          .split(' as ')[0] ?? '',
+    )
+    .filter((name) => name !== '');
+}
+
 /** Packages that are not plugins. */
 const LIBRARIES = [
   'kernel',

@@ -1,9 +1,12 @@
 import t from 'tap';
-import * as protocol from '../src/index.js';
+import * as errors from '../src/errors/errors.js';
+import * as requestErrors from '../src/errors/request-errors.js';
+
+const protocol = { ...errors, ...requestErrors };
 
 t.test("request errors have the reference protocol's message, param and code", async (t) => {
   const { ProtocolError, ...faults } = protocol;
-  const cases: readonly [fault: protocol.ProtocolError, code: string, message: string][] = [
+  const cases: readonly [fault: errors.ProtocolError, code: string, message: string][] = [
     [faults.missingParameter('p'), 'missing_required_parameter', "Missing required parameter: 'p'."],
     [
       faults.wrongType('p', 'a string', 1),
