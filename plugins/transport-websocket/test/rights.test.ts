@@ -5,7 +5,7 @@ import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { liveConfig } from '../../../test/support/live.js';
 import { LiveSocket } from '../../../test/support/live-socket.js';
-import { ASSISTANT, TestServer } from '../../../test/support/test-server.js';
+import { ASSISTANT, saying, TestServer } from '../../../test/support/test-server.js';
 
 /** Where the plugin finds the function of the test: both run in one process. */
 const AUTHENTICATE = Symbol.for('rights-tests.authenticate');
@@ -36,6 +36,10 @@ const OTHER = {
     });
   `,
 };
+
+interface ErrorBody {
+  readonly error: { readonly message: string };
+}
 
 const granting = (...scopes: string[]) => ({ principal: { project: 'default', tokenId: 'one', scopes } });
 const request = { model: 'assistant', input: 'x' };
@@ -100,6 +104,86 @@ t.test('S-14 resuming on a socket needs the scope sessions:read, as it does over
   answer(() => ({ refused: 'revoked' }));
   live.send({ type: 'svc:response.resume', response_id: id });
   t.same(await live.closed, { code: 4401, reason: 'token_revoked' });
+});
+
+/** What each message does, as the route does it. `undefined`: nothing that a scope guards. */
+const AS_HTTP: Readonly<Record<string, { scope: string; send: (on: Began) => object; http: (on: Began) => [string, string] }>> = {
+  'response.create': { scope: 'chat', send: () => ({ ...request, stream_id: 'a' }), http: () => ['POST', '/v1/responses'] },
+  'response.cancel': {
+    scope: 'chat',
+    send: ({ response }) => ({ response_id: response }),
+    http: ({ response }) => ['POST', `/v1/responses/${response}/cancel`],
+  },
+  'response.cancel of another turn': {
+    scope: 'sessions:write',
+    send: ({ watched }) => ({ response_id: watched }),
+    http: ({ conversation }) => ['POST', `/v1/conversations/${conversation}/cancel`],
+  },
+  'svc:response.resume': {
+    scope: 'sessions:read',
+    send: ({ response }) => ({ response_id: response }),
+    http: ({ response }) => ['GET', `/v1/responses/${response}`],
+  },
+  'svc:conversation.watch': {
+    scope: 'sessions:read',
+    send: ({ conversation }) => ({ conversation }),
+    http: ({ conversation }) => ['GET', `/v1/conversations/${conversation}`],
+  },
+};
+
+/** What runs while the messages are sent. */
+interface Began {
+  readonly response: string;
+  readonly watched: string;
+  readonly conversation: string;
+}
+
+t.test('S-76 every message on a socket needs the scope that HTTP wants for the same', async (t) => {
+  const all = ['chat', 'sessions:read', 'sessions:write'];
+  answer(() => granting(...all));
+  const app = await TestServer.start(t, liveConfig('{}', `${ASSISTANT}auth: { provider: { use: ./provider.mjs } }\n`), {
+    files: PROVIDER,
+  });
+  const authorization = 'Bearer any';
+  const end = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['a', end.promise] }, { text: ['b', end.promise] });
+  const live = await LiveSocket.open(t, app, { token: 'any' });
+  live.create(request);
+  const response = (await live.next()).response?.id ?? '';
+  const { body } = await app.request('POST', '/v1/conversations', { authorization }, { agent: 'assistant', id: 'c' });
+  const conversation = (body as { id: string }).id;
+  live.send({ type: 'svc:conversation.watch', conversation });
+  const chat = app.open(saying('Hello', { session_id: 'c' }), { authorization });
+  await live.until('svc:response.input');
+  const watched = live.events.findLast(({ type }) => type === 'response.created')?.response?.id ?? '';
+  t.not(watched, response);
+
+  live.send({ type: 'none' });
+  const [{ error }] = [(await live.turn()).at(-1) ?? {}] as [{ error?: { message: string } }];
+  const types = [...(error?.message.matchAll(/'([\w:]+(?:\.\w+)?)'/g) ?? [])].map(([, type]) => type);
+  const known = new Set(Object.keys(AS_HTTP).map((name) => name.split(' ')[0]));
+  t.same(new Set(types.slice(2)), known.add('svc:ping'), 'each message is in the table');
+
+  for (const [name, { scope, send, http }] of Object.entries(AS_HTTP)) {
+    answer(() => granting(...all.filter((one) => one !== scope)));
+    const began = { response, watched, conversation };
+    const [method, path] = http(began);
+    const { status, body } = await app.request(method, path, { authorization }, method === 'GET' ? undefined : request);
+    t.match(
+      { status, body },
+      { status: 403, body: { error: { message: `This API token lacks the scope \`${scope}\`.` } } },
+      path,
+    );
+    live.send({ type: name.split(' ')[0], ...send(began) });
+    t.match(
+      (await live.turn()).at(-1),
+      { type: 'error', status: 403, error: { message: (body as ErrorBody).error.message } },
+      name,
+    );
+  }
+  answer(() => granting(...all));
+  end.resolve();
+  t.match((await (await chat).end()).done, true, 'nothing was cancelled');
 });
 
 t.test('C-216 S-12 a socket of an ephemeral token is closed when a reload removes its provider', async (t) => {

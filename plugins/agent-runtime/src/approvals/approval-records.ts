@@ -45,6 +45,22 @@ export class ApprovalRecords {
   }
 
   /**
+   * The same for a session that is not loaded: of its messages, only the last turns are read, down
+   * to the one with the calls (S-76).
+   */
+  async openAtEnd(session: SessionId): Promise<OpenApprovals> {
+    const messages: Message[] = [];
+    for (let after: number | undefined; messages.every(({ role }) => role === 'tool'); ) {
+      const page = { order: 'desc', limit: 1, after } as const;
+      const [last] = await this.#storeCall(() => this.#store.turns(session, page), 'turns', session);
+      if (!last) break;
+      messages.unshift(...last.messages);
+      after = last.turn;
+    }
+    return this.openIn(session, messages);
+  }
+
+  /**
    * Decides about a call that waits. Returns it as it then is: with another decision, if somebody
    * else was faster.
    *

@@ -189,8 +189,7 @@ export class SessionOperations implements Conversations {
 
   /** Denies the tool calls of a session that wait for approval. */
   async #denyWaiting(id: SessionId, principal: Principal): Promise<void> {
-    const { messages } = await this.#storeCall(() => this.#store.load(id), 'load', id);
-    const { approvals } = await this.#approvals.openIn(id, messages);
+    const { approvals } = await this.#approvals.openAtEnd(id);
     for (const approval of approvals) await this.#approvals.decide(approval, { approve: false, by: 'cancelled' }, principal);
   }
 

@@ -1,7 +1,7 @@
 import type { Tool } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { answerWith, callTools, endOf, textOfEvents, tool, user } from '../harness.js';
+import { answerWith, callTools, endOf, memoryStore, textOfEvents, tool, user } from '../harness.js';
 import { ANNA, asked, BOSS, idOf, results, start } from './support.js';
 
 t.test('AP-3 AP-4 the line of the next message decides, and the loop goes on where it stopped', async (t) => {
@@ -161,6 +161,25 @@ t.test('AP-6 a call whose tool has changed since is denied', async (t) => {
   tools[0] = tool('run', () => 'done', { command: { type: 'string' }, force: { type: 'boolean' } }, ['command']);
   await app.ask(`approve ${code}`);
   t.match(results(app, 1), [/was approved but did not run: the tool shell\/run has changed since/]);
+});
+
+t.test('S-76 a cancel reads the last turn of a session alone, and denies what waits there', async (t) => {
+  const clock = new ManualClock();
+  const store = memoryStore(clock);
+  const app = await start({ store, clock, steps: [answerWith('Hi.'), callTools(['shell__run', { command: 'ls' }])] });
+  await app.ask('Hello');
+  await app.ask('List it');
+  const read: number[] = [];
+  const turns = store.turns.bind(store);
+  store.turns = async (id, page) => {
+    const found = await turns(id, page);
+    read.push(...found.map(({ turn }) => turn));
+    return found;
+  };
+  store.load = () => Promise.reject(new Error('loads the session'));
+  await app.runtime.conversations.cancel(idOf, ANNA);
+  t.strictSame(read, [2]);
+  t.match(app.audit().at(-1), { event: 'approval_decided', approve: false, by: 'cancelled' });
 });
 
 t.test('a session whose calls wait: append is refused, cancel denies, a fork copies them as denied', async (t) => {

@@ -72,6 +72,11 @@ export class ConversationWatch {
     if (!this.#isClosed) throw this.#behind();
   }
 
+  /** Whether a response is shown and has not ended. */
+  shows(id: string): boolean {
+    return [...this.#running.values()].some((response) => response.id === id);
+  }
+
   /** Ends a turn that is shown. Does nothing for any other id. */
   cancel(id: string): void {
     for (const response of this.#running.values()) if (response.id === id) response.cancel();

@@ -98,12 +98,25 @@ export class ConnectionResponses {
     }
   }
 
-  /** Cancels a response that the caller can reach. Does nothing for any other id. */
-  cancel(id: string): void {
+  /**
+   * Cancels a response that the caller can reach, or a watched turn. Does nothing for any other id.
+   * The scopes are those of `POST /v1/responses/{id}/cancel` and of
+   * `POST /v1/conversations/{id}/cancel` (S-76).
+   */
+  async cancel(id: string): Promise<void> {
     const { service, caller } = this.#options;
-    const response = this.#running.get(id) ?? service.findLive(id, caller.principal);
-    if (response) response.cancel();
-    else this.#watch.cancel(id);
+    try {
+      const find = () => this.#running.get(id) ?? service.findLive(id, caller.principal);
+      if (find()) {
+        await caller.authenticate('chat');
+        find()?.cancel();
+      } else if (this.#watch.shows(id)) {
+        await caller.authenticate('sessions:write');
+        this.#watch.cancel(id);
+      }
+    } catch (error) {
+      this.#refuse(error, undefined, 'a response could not be cancelled');
+    }
   }
 
   /** Shows the responses of a conversation. @param conversation undefined for none. */

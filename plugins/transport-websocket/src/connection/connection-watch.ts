@@ -56,6 +56,11 @@ export class ConnectionWatch {
     this.#last = this.#last.then(() => (wanted && this.#wanted === wanted ? this.#run(wanted) : undefined)).finally(leave);
   }
 
+  /** Whether a response is shown and has not ended. */
+  shows(id: string): boolean {
+    return this.#watch?.shows(id) === true;
+  }
+
   /** Ends a turn that is shown. */
   cancel(id: string): void {
     this.#watch?.cancel(id);

@@ -182,7 +182,7 @@ export class LiveConnection {
         this.#create(message.request, account);
         break;
       case 'cancel':
-        this.#responses.cancel(message.id);
+        void this.#responses.cancel(message.id);
         break;
       case 'resume':
         this.#answering(undefined, () => this.#responses.resume(message.id, message.after, account));
