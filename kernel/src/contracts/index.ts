@@ -116,6 +116,7 @@ export {
   VersionConflict,
 } from './store/conversation-store.js';
 export type { DocumentStore, StoredDocument } from './store/document-store.js';
+export { ExpiryClock } from './store/expiry-clock.js';
 export type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from './store/idempotency-store.js';
 export type { PendingToolCalls, PendingToolCallsOwner } from './store/pending-tool-calls.js';
 export { isBlankKey, sessionKeyProblem } from './store/session-key.js';

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { ANNA, DAY, HOUR, loaded, OWNER, openStore, pass, session, turn } from './open-store.js';
 
@@ -80,4 +81,51 @@ t.test('logs a failed sweep and retries', async (t) => {
   database.exec('DROP TRIGGER stuck');
   await pass(clock, HOUR);
   t.equal(await store.info(ANNA), undefined);
+});
+
+/** A clock whose wall time a test can change. */
+class WrongClock extends ManualClock {
+  ahead = 0;
+
+  override now(): number {
+    return super.now() + this.ahead;
+  }
+}
+
+t.test('S-76 a clock that is 40 days off for a while, or at the start, expires nothing', async (t) => {
+  const folder = t.testdir();
+  const clock = new WrongClock();
+  let opened = openStore(folder, { clock });
+  t.teardown(() => opened.close());
+  const key = { project: 'acme', route: '/v1/x', key: 'k' };
+  const kept = async (what: string) => {
+    const { store } = opened;
+    t.match(await store.info(ANNA), { turns: 1 }, what);
+    t.match(await store.idempotency.get(key), { fingerprint: 'f' }, what);
+    t.equal((await store.pendingToolCalls.load(OWNER, 'call'))?.length, 2, what);
+    t.equal(await store.version(session('gone')), 2, what);
+  };
+  const { store } = opened;
+  for (const jump of [0, 40 * DAY, -40 * DAY]) {
+    // What is written while the clock is wrong lives as long as anything else.
+    clock.ahead = jump;
+    await store.delete(ANNA);
+    await store.commit(ANNA, { expected: await store.version(ANNA), messages: turn(1) });
+    await store.delete(session('gone'));
+    const version = jump === 0 ? 0 : undefined;
+    if (version !== undefined) await store.commit(session('gone'), { expected: version, messages: turn(1) });
+    if (version !== undefined) await store.delete(session('gone'));
+    await store.idempotency.put({ key, fingerprint: 'f', result: 'began' });
+    await store.pendingToolCalls.save(OWNER, ['call'], turn(1));
+    for (const wrong of [40 * DAY, -40 * DAY, 0]) {
+      clock.ahead = wrong;
+      await pass(clock, 12 * 60_000, 60_000); // the sweeper runs
+      await kept(`written ${jump} ms off, read ${wrong} ms off`);
+    }
+  }
+  await opened.close();
+  clock.ahead = 40 * DAY;
+  opened = openStore(folder, { clock });
+  await pass(clock, 12 * 60_000, 60_000);
+  await kept('after a start with a wrong clock');
 });

@@ -1,5 +1,5 @@
-import { audit, type Clock, type Logger, type Message, type Principal, type SessionStore } from '@plugboard/kernel';
-import { openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import { audit, type Logger, type Message, type Principal, type SessionStore } from '@plugboard/kernel';
+import { type ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
 import type { StoreCall } from '../store/store-call.js';
 import type { ToolOutcome } from '../tools/run-tool.js';
 import { type Approval, approvalIdOf, approvalOf, type Decision, digestOf, encodeApproval } from './approval.js';
@@ -16,10 +16,10 @@ export interface OpenApprovals {
 export class ApprovalRecords {
   readonly #store: SessionStore;
   readonly #storeCall: StoreCall;
-  readonly #clock: Clock;
+  readonly #clock: ExpiryClock;
   readonly #log: Logger;
 
-  constructor(store: SessionStore, storeCall: StoreCall, clock: Clock, log: Logger) {
+  constructor(store: SessionStore, storeCall: StoreCall, clock: ExpiryClock, log: Logger) {
     this.#store = store;
     this.#storeCall = storeCall;
     this.#clock = clock;
@@ -81,6 +81,12 @@ export class ApprovalRecords {
       current = await this.get(approval.stored.session.project, approval.id);
     }
     return current ?? approval;
+  }
+
+  /** When a call that begins to wait now does, and until when it waits. */
+  timesOf(lifetime: number): { readonly createdAt: number; readonly expiresAt: number } {
+    const createdAt = this.#clock.stamp();
+    return { createdAt, expiresAt: createdAt + lifetime };
   }
 
   /** Decides about a call whose time is over. */

@@ -145,8 +145,7 @@ export class SessionConversation implements TurnConversation {
     const { asked } = this.#loaded.approvals;
     if (asked.length === 0) return [];
     const open = new Set(openToolCalls(messages));
-    const createdAt = Math.floor(deps.clock.now());
-    const times = { createdAt, expiresAt: createdAt + agent.approvalExpires };
+    const times = deps.approvals.timesOf(agent.approvalExpires);
     return asked.filter(({ call }) => open.has(call.id)).map((approval) => ({ ...approval, ...times }));
   }
 

@@ -1,10 +1,11 @@
 import { type Extensions, type PluginContext, type Principal, type SessionStore, SessionStores } from '@plugboard/kernel';
-import type {
-  ApprovalDecision,
-  Approval as ApprovalInfo,
-  ApprovalListPage,
-  Approvals,
-  StoredApproval,
+import {
+  type ApprovalDecision,
+  type Approval as ApprovalInfo,
+  type ApprovalListPage,
+  type Approvals,
+  ExpiryClock,
+  type StoredApproval,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { type Approval, approvalOf, isOwn, shownApproval } from '../approvals/approval.js';
@@ -19,12 +20,14 @@ const READ_AT_ONCE = 100;
 /** What callers do with tool calls that wait, outside of turns. */
 export class ApprovalOperations implements Approvals {
   readonly #context: PluginContext;
+  readonly #expiry: ExpiryClock;
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #agents: CurrentAgents;
 
   constructor(@inject(CONTEXT) context: PluginContext, @inject(CurrentAgents) agents: CurrentAgents) {
     this.#context = context;
+    this.#expiry = new ExpiryClock(context.clock);
     this.#stores = context.extensions(SessionStores);
     this.#storeCall = storeCalls(context.clock);
     this.#agents = agents;
@@ -36,7 +39,7 @@ export class ApprovalOperations implements Approvals {
     let last = after;
     while (found.length < limit) {
       const stored = await this.#waiting({ limit: READ_AT_ONCE, order, after: last, agents: principal.agents }, principal);
-      const now = this.#context.clock.now();
+      const now = this.#expiry.now();
       const visible = stored.map(approvalOf).filter((one) => mayDecide(one, principal) && one.expiresAt > now);
       found.push(...visible);
       last = stored.at(-1)?.id;
@@ -57,8 +60,7 @@ export class ApprovalOperations implements Approvals {
   }
 
   get #records(): ApprovalRecords {
-    const { clock, log } = this.#context;
-    return new ApprovalRecords(this.#stores.one(), this.#storeCall, clock, log);
+    return new ApprovalRecords(this.#stores.one(), this.#storeCall, this.#expiry, this.#context.log);
   }
 
   #waiting(

@@ -1,4 +1,4 @@
-import type { Clock, Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
+import type { Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
 import { audit, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type {
   Conversation,
@@ -11,6 +11,7 @@ import type {
 } from '@plugboard/kernel/contracts';
 import {
   conversationId,
+  ExpiryClock,
   isConversationId,
   type Metadata,
   SessionExists,
@@ -45,7 +46,7 @@ const RANDOM_KEY = 22;
 export class SessionOperations implements Conversations {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
-  readonly #clock: Clock;
+  readonly #expiry: ExpiryClock;
   readonly #ids: IdSource;
   readonly #log: Logger;
   readonly #sessions: SessionSupervisor;
@@ -61,7 +62,7 @@ export class SessionOperations implements Conversations {
   ) {
     this.#stores = extensions(SessionStores);
     this.#storeCall = storeCalls(clock);
-    this.#clock = clock;
+    this.#expiry = new ExpiryClock(clock);
     this.#ids = ids;
     this.#log = log;
     this.#sessions = sessions;
@@ -194,7 +195,7 @@ export class SessionOperations implements Conversations {
   }
 
   get #approvals(): ApprovalRecords {
-    return new ApprovalRecords(this.#store, this.#storeCall, this.#clock, this.#log);
+    return new ApprovalRecords(this.#store, this.#storeCall, this.#expiry, this.#log);
   }
 
   get #store(): SessionStore {

@@ -1,4 +1,5 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
+import { ExpiryClock } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ApprovalRecords } from '../approvals/approval-records.js';
 import type { SessionHistory } from '../conversation/session-history.js';
@@ -15,6 +16,7 @@ import { runTurn } from './run-turn.js';
 /** Runs turns with the agents that are in force when they start. */
 export class TurnRunner {
   readonly #context: PluginContext;
+  readonly #expiry: ExpiryClock;
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #agents: CurrentAgents;
@@ -34,6 +36,7 @@ export class TurnRunner {
     @inject(FailureLog) failures: FailureLog,
   ) {
     this.#context = context;
+    this.#expiry = new ExpiryClock(context.clock);
     this.#stores = context.extensions(SessionStores);
     this.#storeCall = storeCalls(context.clock);
     this.#agents = agents;
@@ -58,7 +61,7 @@ export class TurnRunner {
       pin,
       stores: this.#stores,
       storeCall: this.#storeCall,
-      approvals: new ApprovalRecords(this.#stores.one(), this.#storeCall, clock, log),
+      approvals: new ApprovalRecords(this.#stores.one(), this.#storeCall, this.#expiry, log),
       log,
       limiter: this.#limiter,
       credentials: this.#credentials,

@@ -20,8 +20,8 @@ export interface EphemeralRights {
 export interface EphemeralToken extends EphemeralRights {
   /** The digest of the token that it was issued for. */
   readonly parent: string;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
+  /** On the clock's monotonic scale. */
+  readonly until: number;
 }
 
 /**
@@ -45,9 +45,8 @@ export class EphemeralTokens {
     const siblings = [...this.#tokens.values()].filter((token) => token.parent === parent).length;
     if (this.#tokens.size >= MAX_OUTSTANDING || siblings >= MAX_OUTSTANDING_PER_TOKEN) return undefined;
     const value = newToken('e', this.#ids);
-    const expiresAt = this.#clock.now() + LIFETIME;
-    this.#tokens.set(digestOf(value), { parent, expiresAt, ...rights });
-    return { value, expiresAt };
+    this.#tokens.set(digestOf(value), { parent, until: this.#clock.monotonic() + LIFETIME, ...rights });
+    return { value, expiresAt: this.#clock.now() + LIFETIME };
   }
 
   /** The token of a digest, which is used up by that. */
@@ -59,9 +58,9 @@ export class EphemeralTokens {
   }
 
   #forgetExpired(): void {
-    const now = this.#clock.now();
-    for (const [digest, { expiresAt }] of this.#tokens) {
-      if (expiresAt > now) return;
+    const now = this.#clock.monotonic();
+    for (const [digest, { until }] of this.#tokens) {
+      if (until > now) return;
       this.#tokens.delete(digest);
     }
   }

@@ -1,7 +1,7 @@
-import type { Clock } from '@plugboard/kernel';
+import type { ExpiryClock } from '@plugboard/kernel/contracts';
 import type { OpenedDatabase } from '../database/open-database.js';
 import type { SizeChange } from './size-change.js';
-import { prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
+import { prepareAll, type Statements, TOMBSTONE_TTL } from './statements.js';
 
 /**
  * Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during
@@ -13,10 +13,10 @@ const STEP_MESSAGES = 500;
 /** Deletes expired rows and the messages of deleted sessions. */
 export class ExpiredRows {
   readonly #opening: number;
-  readonly #clock: Clock;
+  readonly #clock: ExpiryClock;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor({ database, opening }: OpenedDatabase, clock: Clock) {
+  constructor({ database, opening }: OpenedDatabase, clock: ExpiryClock) {
     this.#opening = opening;
     this.#clock = clock;
     this.#sql = prepareAll(database, SQL);
@@ -32,12 +32,12 @@ export class ExpiredRows {
    *   says.
    */
   sweep(ttl: number, usePrecision: number): Swept {
-    const now = timestamp(this.#clock);
-    this.#sql.touchRunning.run(now, now - ttl);
+    const now = this.#clock.now();
+    this.#sql.touchRunning.run(this.#clock.stamp(), now - ttl);
     const expired = this.#sql.expiredSessions.all(now - ttl - usePrecision, STEP_ROWS) as unknown as readonly ExpiredRow[];
     for (const { id } of expired) {
       this.#sql.addLeftover.run(id);
-      this.#sql.addTombstone.run(now + TOMBSTONE_TTL, id);
+      this.#sql.addTombstone.run(this.#clock.stamp() + TOMBSTONE_TTL, id);
       this.#sql.deleteSession.run(id);
     }
     const leftover = this.#sql.leftover.get(this.#opening)?.session ?? null;

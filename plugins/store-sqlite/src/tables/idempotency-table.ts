@@ -1,8 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
-import type { Clock } from '@plugboard/kernel';
-import type { IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
+import type { ExpiryClock, IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
 import type { SizeChange } from './size-change.js';
-import { prepareAll, type Statements, timestamp } from './statements.js';
+import { prepareAll, type Statements } from './statements.js';
 
 const DAY = 24 * 60 * 60_000;
 /** Set by the contract of `IdempotencyStore`. */
@@ -20,13 +19,13 @@ const SWEEP_ROWS = 100;
  * caller's transaction.
  */
 export class IdempotencyTable {
-  readonly #clock: Clock;
+  readonly #clock: ExpiryClock;
   readonly #maxRecords: number;
   readonly #sql: Statements<keyof typeof SQL>;
   /** At least the number of rows: replaced and rolled back records are counted too. */
   #maxCount: number;
 
-  constructor(database: DatabaseSync, clock: Clock, maxRecords = MAX_RECORDS) {
+  constructor(database: DatabaseSync, clock: ExpiryClock, maxRecords = MAX_RECORDS) {
     this.#clock = clock;
     this.#maxRecords = maxRecords;
     this.#sql = prepareAll(database, SQL);
@@ -34,7 +33,7 @@ export class IdempotencyTable {
   }
 
   get(key: IdempotencyKey): IdempotencyRecord | undefined {
-    const row = this.#sql.get.get(...keyColumns(key), timestamp(this.#clock)) as
+    const row = this.#sql.get.get(...keyColumns(key), this.#clock.now()) as
       | { fingerprint: string; answer: string | null }
       | undefined;
     return row && { key, fingerprint: row.fingerprint, result: row.answer === null ? 'began' : { text: row.answer } };
@@ -45,7 +44,7 @@ export class IdempotencyTable {
     const { key, fingerprint, result } = record;
     const answer = result === 'began' ? null : result.text;
     const before = Number(this.#sql.size.get(...keyColumns(key))?.bytes ?? 0);
-    this.#sql.put.run(...keyColumns(key), fingerprint, answer, timestamp(this.#clock) + DAY);
+    this.#sql.put.run(...keyColumns(key), fingerprint, answer, this.#clock.stamp() + DAY);
     const added = { project: key.project, bytes: recordSize(record) - before };
     this.#maxCount++;
     return this.#maxCount > this.#maxRecords ? [added, ...this.#deleteOverflow()] : [added];
@@ -53,7 +52,7 @@ export class IdempotencyTable {
 
   /** Deletes some expired records. */
   sweep(): { readonly hasMore: boolean; readonly freed: readonly SizeChange[] } {
-    const deleted = this.#sql.sweep.all(timestamp(this.#clock), SWEEP_ROWS);
+    const deleted = this.#sql.sweep.all(this.#clock.now(), SWEEP_ROWS);
     return { hasMore: deleted.length === SWEEP_ROWS, freed: deleted.map(freed) };
   }
 

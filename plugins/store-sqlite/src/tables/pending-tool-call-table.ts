@@ -1,19 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, Message } from '@plugboard/kernel';
-import type { PendingToolCallsOwner } from '@plugboard/kernel/contracts';
+import type { Message } from '@plugboard/kernel';
+import type { ExpiryClock, PendingToolCallsOwner } from '@plugboard/kernel/contracts';
 import { badRow } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
-import { prepareAll, type Statements, timestamp } from './statements.js';
+import { prepareAll, type Statements } from './statements.js';
 
 const HOUR = 60 * 60_000;
 
 /** The tables of turns that wait for the results of the caller's tools. */
 export class PendingToolCallTable {
   readonly #path: string;
-  readonly #clock: Clock;
+  readonly #clock: ExpiryClock;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, database: DatabaseSync, clock: Clock) {
+  constructor(path: string, database: DatabaseSync, clock: ExpiryClock) {
     this.#path = path;
     this.#clock = clock;
     this.#sql = prepareAll(database, SQL);
@@ -21,12 +21,12 @@ export class PendingToolCallTable {
 
   /** @param messages a list of messages as JSON. */
   save({ project, agent }: PendingToolCallsOwner, keys: readonly string[], messages: string): void {
-    const { lastInsertRowid } = this.#sql.save.run(messages, timestamp(this.#clock) + HOUR);
+    const { lastInsertRowid } = this.#sql.save.run(messages, this.#clock.stamp() + HOUR);
     for (const key of keys) this.#sql.saveKey.run(project, agent, key, lastInsertRowid);
   }
 
   load({ project, agent }: PendingToolCallsOwner, key: string): readonly Message[] | undefined {
-    const row = this.#sql.load.get(project, agent, key, timestamp(this.#clock));
+    const row = this.#sql.load.get(project, agent, key, this.#clock.now());
     return row && decodeMessageList(row.messages, (problem) => badRow(this.#path, `pending tool call ${row.id}`, problem));
   }
 }

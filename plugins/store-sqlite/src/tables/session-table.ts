@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
 import {
   conversationId,
+  type ExpiryClock,
   SessionExists,
   type SessionId,
   type StoredSession,
@@ -28,6 +29,12 @@ interface NewRow {
   readonly bytes: number;
 }
 
+/** Of what is shown, and of what expires. */
+interface Clocks {
+  readonly clock: Clock;
+  readonly expiry: ExpiryClock;
+}
+
 /** A turn to store. */
 export interface NewTurn {
   /** The messages, each as JSON. */
@@ -51,6 +58,7 @@ export function sizeOfTurn({ bodies, record = '' }: NewTurn): number {
 export class SessionTable {
   readonly #messages: MessageTable;
   readonly #clock: Clock;
+  readonly #expiry: ExpiryClock;
   readonly #usePrecision: number;
   readonly #sql: Statements<keyof typeof SQL>;
 
@@ -58,9 +66,10 @@ export class SessionTable {
    * @param usePrecision milliseconds by which the last use of a session may be later than its row
    * says.
    */
-  constructor(path: string, database: DatabaseSync, clock: Clock, usePrecision: number) {
+  constructor(path: string, database: DatabaseSync, { clock, expiry }: Clocks, usePrecision: number) {
     this.#messages = new MessageTable(path, database);
     this.#clock = clock;
+    this.#expiry = expiry;
     this.#usePrecision = usePrecision;
     this.#sql = prepareAll(database, SQL);
     // Run in each turn: an array costs less than an object.
@@ -163,13 +172,13 @@ export class SessionTable {
     const session = this.#sql.delete.get(...columns(id)) as { id: number; version: number; bytes: number } | undefined;
     if (!session) return undefined;
     this.#sql.addLeftover.run(session.id);
-    this.#sql.addTombstone.run(...columns(id), session.version + 1, timestamp(this.#clock) + TOMBSTONE_TTL);
+    this.#sql.addTombstone.run(...columns(id), session.version + 1, this.#expiry.stamp() + TOMBSTONE_TTL);
     return { sessions: 1, bytes: session.bytes };
   }
 
   /** The version of a session that does not exist: the one its predecessor left behind, or 0. */
   initialVersion(id: SessionId): number {
-    return Number(this.#sql.tombstone.get(...columns(id), timestamp(this.#clock))?.version ?? 0);
+    return Number(this.#sql.tombstone.get(...columns(id), this.#expiry.now())?.version ?? 0);
   }
 
   #find(id: SessionId): SessionRow | undefined {
@@ -189,7 +198,8 @@ export class SessionTable {
     if (!row) return undefined;
     const [session, usedAt, oldUser, oldTitle] = row;
     // Only where they change: both columns are indexed.
-    if (now - usedAt > this.#usePrecision) this.#sql.setUsed.run(now, session);
+    const used = this.#expiry.stamp();
+    if (used - usedAt > this.#usePrecision) this.#sql.setUsed.run(used, session);
     if (user !== null && user !== oldUser) this.#sql.setUser.run(user, session);
     const title = oldTitle === null ? titleOf() : undefined;
     if (title !== undefined) this.#sql.setTitle.run(title, session);
@@ -206,7 +216,20 @@ export class SessionTable {
   /** @returns the row id, or undefined if the session exists. */
   #insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
     const now = timestamp(this.#clock);
-    const values = [row, ...columns(id), conversationId(id), base, version, now, now, now, user, title, metadata, bytes];
+    const values = [
+      row,
+      ...columns(id),
+      conversationId(id),
+      base,
+      version,
+      now,
+      now,
+      this.#expiry.stamp(),
+      user,
+      title,
+      metadata,
+      bytes,
+    ];
     return idOf(this.#sql.insert.get(...values));
   }
 }

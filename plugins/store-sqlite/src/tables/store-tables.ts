@@ -1,4 +1,6 @@
+import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
+import { ExpiryClock } from '@plugboard/kernel/contracts';
 import type { OpenedDatabase } from '../database/open-database.js';
 import { ApprovalTable } from './approval-table.js';
 import { DocumentTable } from './document-table.js';
@@ -16,6 +18,12 @@ import { TurnTable } from './turn-table.js';
  * in the index of last uses.
  */
 const USE_PRECISION = 0.01;
+
+/** When a session was last used, as an earlier process wrote it. */
+function lastUse(database: DatabaseSync): number | undefined {
+  const last = database.prepare('SELECT max(used_at) AS last FROM session').get()?.last ?? null;
+  return last === null ? undefined : Number(last);
+}
 
 /** All tables of the file, with their prepared statements. */
 export class StoreTables {
@@ -36,16 +44,17 @@ export class StoreTables {
    * @param maxRecords maximum number of idempotency records.
    */
   constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number, maxRecords?: number) {
-    this.sessions = new SessionTable(path, opened.database, clock, ttl * USE_PRECISION);
+    const expiry = new ExpiryClock(clock, lastUse(opened.database));
+    this.sessions = new SessionTable(path, opened.database, { clock, expiry }, ttl * USE_PRECISION);
     this.sessionInfo = new SessionInfoTable(path, opened.database);
     this.forks = new ForkTable(opened, this.sessions);
-    this.turns = new TurnTable(path, opened, clock);
-    this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
+    this.turns = new TurnTable(path, opened, expiry);
+    this.pendingCalls = new PendingToolCallTable(path, opened.database, expiry);
     this.documents = new DocumentTable(opened.database);
     this.approvals = new ApprovalTable(opened.database);
-    this.idempotency = new IdempotencyTable(opened.database, clock, maxRecords);
+    this.idempotency = new IdempotencyTable(opened.database, expiry, maxRecords);
     this.state = new StateTable(opened.database);
-    this.#expired = new ExpiredRows(opened, clock);
+    this.#expired = new ExpiredRows(opened, expiry);
     this.#ttl = ttl;
   }
 

@@ -1,9 +1,8 @@
-import type { Clock } from '@plugboard/kernel';
-import type { InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
+import type { ExpiryClock, InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
 import type { OpenedDatabase } from '../database/open-database.js';
 import { badRow, StoreError } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
-import { columns, prepareAll, type Statements, timestamp } from './statements.js';
+import { columns, prepareAll, type Statements } from './statements.js';
 
 /**
  * The table of running and interrupted turns. It has few rows and no index that running turns are
@@ -12,12 +11,12 @@ import { columns, prepareAll, type Statements, timestamp } from './statements.js
 export class TurnTable {
   readonly #path: string;
   readonly #opening: number;
-  readonly #clock: Clock;
+  readonly #clock: ExpiryClock;
   /** The row ids of turns that this process began, by their ids. */
   readonly #rows = new Map<string, number | bigint>();
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, { database, opening }: OpenedDatabase, clock: Clock) {
+  constructor(path: string, { database, opening }: OpenedDatabase, clock: ExpiryClock) {
     this.#path = path;
     this.#opening = opening;
     this.#clock = clock;
@@ -31,7 +30,7 @@ export class TurnTable {
 
   /** @param input a list of messages as JSON. */
   begin(id: SessionId, turnId: string, input: string): void {
-    const { lastInsertRowid } = this.#sql.begin.run(...columns(id), turnId, this.#opening, timestamp(this.#clock), input);
+    const { lastInsertRowid } = this.#sql.begin.run(...columns(id), turnId, this.#opening, this.#clock.stamp(), input);
     this.#rows.set(turnId, lastInsertRowid);
   }
 
@@ -50,7 +49,7 @@ export class TurnTable {
    * cannot be read is returned as the error. The rows expire like sessions.
    */
   recover(): readonly (InterruptedTurn | StoreError)[] {
-    const rows = this.#sql.interrupt.all(timestamp(this.#clock), this.#opening) as unknown as readonly (SessionId &
+    const rows = this.#sql.interrupt.all(this.#clock.stamp(), this.#opening) as unknown as readonly (SessionId &
       InterruptedRow)[];
     return rows.map(({ project, agent, key, turn_id, rowid, input }) => {
       try {
