@@ -139,28 +139,35 @@ t.test('a scaffold brings its Node.js, and its tests fail under an older one, an
   }
 });
 
-t.test('takes a tarball, and leaves what came from a registry to it', async (t) => {
-  const manifest = (name: string) => ({ 'package.json': JSON.stringify({ name, version: '1.0.0' }) });
+t.test('takes tarballs, those that they depend on too, and leaves what came from a registry to it', async (t) => {
+  const manifest = (name: string, more = {}) => ({ 'package.json': JSON.stringify({ name, version: '1.0.0', ...more }) });
+  const packed = { dependencies: { shared: '*', public: '*' }, peerDependencies: { peer: '*', packed: '*' } };
   const lock = {
     'node_modules/packed': { resolved: 'file:tarballs/packed-1.0.0.tgz' },
+    'node_modules/shared': { resolved: 'file:tarballs/shared-1.0.0.tgz' },
+    'node_modules/peer': { resolved: 'file:tarballs/peer-1.0.0.tgz' },
     'node_modules/removed': { resolved: 'file:tarballs/removed-1.0.0.tgz' },
     'node_modules/public': { resolved: 'https://example.com/public-1.0.0.tgz' },
   };
-  const names = ['packed', 'removed', 'public', 'unlocked'];
+  const names = ['removed', 'public', 'unlocked'];
   const cwd = realpathSync(
     t.testdir({
-      tarballs: { 'packed-1.0.0.tgz': '' },
+      tarballs: { 'packed-1.0.0.tgz': '', 'shared-1.0.0.tgz': '', 'peer-1.0.0.tgz': '' },
       node_modules: {
         '.package-lock.json': JSON.stringify({ packages: lock }),
-        ...Object.fromEntries(names.map((name) => [name, manifest(name)])),
+        packed: manifest('packed', packed),
+        ...Object.fromEntries(['shared', 'peer', ...names].map((name) => [name, manifest(name)])),
       },
     }),
   );
   const before = process.cwd();
   process.chdir(cwd);
   t.teardown(() => process.chdir(before));
-  const found = localPackages([...names, 'not-installed'], join(cwd, 'mine'));
-  t.same([...found], [['packed', 'file:../tarballs/packed-1.0.0.tgz']]);
+  const found = localPackages(['packed', ...names, 'not-installed'], join(cwd, 'mine'));
+  t.same(
+    [...found],
+    ['packed', 'shared', 'peer'].map((name) => [name, `file:../tarballs/${name}-1.0.0.tgz`]),
+  );
 });
 
 t.test('overwrites nothing', async (t) => {

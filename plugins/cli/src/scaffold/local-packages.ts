@@ -8,15 +8,19 @@ const MODULES = `${sep}node_modules${sep}`;
 
 /**
  * Finds the packages that were not installed from a registry but from a tarball or a folder, as in
- * a clone of the repository. A new package must take them from there: a registry may not have them.
+ * a clone of the repository, and what these depend on. A new package must take all of them from
+ * there: a registry may not have them.
  * @param folder of the new package.
  * @returns what to write into its package.json, by package: `file:../tarballs/kernel-1.0.0.tgz`.
  */
 export function localPackages(names: Iterable<string>, folder: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  for (const name of names) {
+  const waiting = new Set(names);
+  for (const name of waiting) {
     const source = packageSource(name);
-    if (source !== undefined && existsSync(source)) found.set(name, `file:${relative(folder, source).split(sep).join('/')}`);
+    if (source === undefined || !existsSync(source)) continue;
+    found.set(name, `file:${relative(folder, source).split(sep).join('/')}`);
+    for (const dependency of dependenciesOf(name)) waiting.add(dependency);
   }
   return found;
 }
@@ -26,14 +30,24 @@ export function localPackages(names: Iterable<string>, folder: string): Readonly
  * registry. The tarball may have been removed since.
  */
 export function packageSource(name: string): string | undefined {
-  const installed = [process.cwd(), PROGRAM.path].map((folder) => installedIn(name, folder)).find((path) => path !== undefined);
-  if (installed === undefined) return undefined;
-  const path = realpathSync(installed);
+  const path = installedFolder(name);
+  if (path === undefined) return undefined;
   if (!path.includes(MODULES)) return path; // a link to a folder
   const root = path.slice(0, path.lastIndexOf(MODULES));
   const resolved = lockedSource(root, relative(root, path).split(sep).join('/'));
   if (resolved?.startsWith('file:') !== true) return undefined;
   return resolve(root, resolved.slice('file:'.length));
+}
+
+function installedFolder(name: string): string | undefined {
+  const installed = [process.cwd(), PROGRAM.path].map((folder) => installedIn(name, folder)).find((path) => path !== undefined);
+  return installed === undefined ? undefined : realpathSync(installed);
+}
+
+function dependenciesOf(name: string): readonly string[] {
+  const manifest = join(installedFolder(name) ?? '', 'package.json');
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(manifest, 'utf8')) as Record<string, object | undefined>;
+  return Object.keys({ ...dependencies, ...peerDependencies });
 }
 
 function installedIn(name: string, folder: string): string | undefined {
