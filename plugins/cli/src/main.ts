@@ -53,6 +53,8 @@ import { reportForeignExit } from './diagnosis/exit-report.js';
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
 
+const OUTPUTS = [process.stdout, process.stderr] as const;
+
 const commands: Readonly<Record<string, Command>> = {
   start,
   reload,
@@ -73,11 +75,22 @@ const terminal: CommandTerminal = {
 /** Runs a command and ends the process with its exit code, even if a plugin left something open. */
 export async function main(argv: readonly string[]): Promise<never> {
   ignoreFilesIn(PROGRAM.path);
-  process.stdout.on('error', () => undefined); // the reader of a pipe has closed it: not an error
+  // The reader of a pipe may have closed it: not an error.
+  for (const stream of OUTPUTS) stream.on('error', () => undefined);
   const ownExit = reportForeignExit(argv[0] === 'start');
   const code = await run(argv);
+  // A server that ran does not wait: its log is written as far as its reader lets it.
+  if (argv[0] !== 'start' || code === EXIT_CONFIG) await Promise.all(OUTPUTS.map(flushed));
   ownExit();
   process.exit(code);
+}
+
+/**
+ * Waits until everything that was written has left the process, or cannot. The end of the process
+ * would cut what a pipe has not taken yet.
+ */
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => void stream.write('', () => resolve()));
 }
 
 async function run([name = '--help', ...rest]: readonly string[]): Promise<number> {

@@ -31,6 +31,11 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
   lines.once('close', () => {
     ended = true;
   });
+  output.once('error', () => {
+    chat.stop(); // nobody reads the answer any more
+    quit.resolve('quit');
+    lines.close();
+  });
   const promptText = () => {
     const { question } = chat;
     return question === undefined ? `\n${view.paint('bold', 'you')} › ` : `${view.paint('bold', question)} › `;
