@@ -1,5 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, compose, type IdSource, type Server, Transports } from '@plugboard/kernel';
 import type { ServerConfig } from '@plugboard/kernel/internal';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
@@ -13,7 +13,8 @@ export interface StartServerOptions {
   /**
    * The folder of the configuration, which remains after `stop`: a second server that is given it
    * finds the data of the first. Without it, a new folder that is removed. Packages are found from
-   * it, so it should be below the working folder.
+   * it, so it should be below the working folder. Files in it that the kit did not write are never
+   * overwritten.
    */
   readonly folder?: string;
   readonly clock?: Clock;
@@ -47,23 +48,27 @@ export interface StartedServer {
  * ```
  *
  * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin
- * object.
- * @throws ConfigError with all mistakes, or StartError. Nothing is left behind then.
+ * object, or `{ file }`: the path of a file of your own, which is used where it is.
+ * @throws ConfigError with all mistakes, StartError, or an Error if a file is in the way. Nothing is
+ * left behind then.
  * @experimental
  */
-export async function startServer(config: string | ServerConfig, options: StartServerOptions = {}): Promise<StartedServer> {
-  const { files = {}, env = {}, folder: given, ...ambient } = options;
+export async function startServer(
+  config: string | ServerConfig | { readonly file: string },
+  options: StartServerOptions = {},
+): Promise<StartedServer> {
+  const { files = {}, env = {}, folder: named, ...ambient } = options;
+  const own = typeof config === 'object' && typeof config.file === 'string' ? resolve(config.file) : undefined;
+  const given = own === undefined ? named : dirname(own);
   const folder = given === undefined ? await newFolder() : resolve(given);
   const removeFolder = async () => {
     if (given === undefined) await rm(folder, { recursive: true, force: true });
   };
   const log = new CapturedLog();
   try {
-    for (const [path, text] of Object.entries({ ...(typeof config === 'string' && { 'plugboard.yaml': config }), ...files })) {
-      await mkdir(dirname(join(folder, path)), { recursive: true });
-      await writeFile(join(folder, path), text);
-    }
-    const source = typeof config === 'string' ? { file: join(folder, 'plugboard.yaml') } : { config, cwd: folder };
+    await writeFiles(folder, { ...(typeof config === 'string' && { 'plugboard.yaml': config }), ...files });
+    const file = own ?? (typeof config === 'string' ? join(folder, 'plugboard.yaml') : undefined);
+    const source = file === undefined ? { config: config as ServerConfig, cwd: folder } : { file };
     const server = await compose({ ...source, env, logTo: log, ...ambient });
     await server.start();
     return {
@@ -87,6 +92,25 @@ export async function startServer(config: string | ServerConfig, options: StartS
   } catch (error) {
     await removeFolder();
     throw error;
+  }
+}
+
+/** What the kit wrote, by path: only that may change in a folder that a test gave. */
+const written = new Map<string, string>();
+
+/** @throws Error, before anything is written, if a file of somebody else is in the way. */
+async function writeFiles(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
+  const wanted = Object.entries(files).map(([path, text]) => [join(folder, path), text] as const);
+  for (const [path, text] of wanted) {
+    const existing = await readFile(path, 'utf8').catch(() => undefined);
+    if (existing === undefined || existing === text || existing === written.get(path)) continue;
+    const cure = basename(path) === 'plugboard.yaml' ? 'to run it, call startServer({ file }); otherwise ' : '';
+    throw new Error(`startServer would overwrite ${path}, which it did not write: ${cure}give another folder`);
+  }
+  for (const [path, text] of wanted) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+    written.set(path, text);
   }
 }
 

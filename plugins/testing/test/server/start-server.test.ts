@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { ManualClock, startServer } from '../../src/index.js';
 
@@ -83,4 +84,35 @@ t.test('a server that does not start says why', async (t) => {
     name: 'StartError',
     message: /plugboard\.yaml:\d+:\d+ plugins\.odd did not start: no start/,
   });
+});
+
+t.test('a file of your own runs where it is, and stays', async (t) => {
+  const own = t.testdir({
+    'plugboard.yaml': WEB,
+    '.env': 'PORT=0',
+    'web.mjs': files['web.mjs'],
+    lib: { 'store.mjs': files['lib/store.mjs'] },
+  });
+  const file = join(own, 'plugboard.yaml');
+  const server = await startServer({ file });
+  t.equal(await (await fetch(server.url)).text(), 'hello');
+  t.equal(server.folder, own);
+  await server.stop();
+  t.equal(readFileSync(file, 'utf8'), WEB);
+});
+
+t.test('what the kit did not write in a folder is never overwritten', async (t) => {
+  const folder = t.testdir({ 'plugboard.yaml': 'mine: true', 'web.mjs': '// mine' });
+  const start = async (yaml: string) => (await startServer(yaml, { files, folder, env: { PORT: '0' } })).stop();
+  await t.rejects(start(WEB), {
+    message: /would overwrite .*plugboard\.yaml, which it did not write: to run it, call startServer\(\{ file/,
+  });
+  rmSync(join(folder, 'plugboard.yaml'));
+  await t.rejects(start(WEB), { message: /would overwrite .*web\.mjs, which it did not write: give another folder/ });
+  t.equal(readFileSync(join(folder, 'web.mjs'), 'utf8'), '// mine');
+  t.notOk(existsSync(join(folder, 'plugboard.yaml')), 'nothing was written');
+  rmSync(join(folder, 'web.mjs'));
+  await start(WEB);
+  await start(`${WEB}log: { level: warn }`); // its own file may change
+  t.match(readFileSync(join(folder, 'plugboard.yaml'), 'utf8'), 'level: warn');
 });
