@@ -7,6 +7,8 @@ import { type Incoming, Platform, type Reply } from './platform.ts';
 const RETRY_AFTER = 5_000;
 /** The longest text that the platform takes, in characters. */
 const MAX_TEXT = 4_000;
+/** The message that ends the answer of its chat, and drops what waits there. */
+const STOP = '/stop';
 
 /** How far the channel has come. One value in `ctx.state`, so that all of it changes together. */
 interface Progress {
@@ -23,8 +25,9 @@ interface Progress {
  *    message is answered exactly once, also if the process is killed.
  * 2. The reply is sent until the platform takes or refuses it. After a crash it may be sent again;
  *    its id tells the platform that it has it.
- * 3. A turn that a stop cuts short leaves no trace, and the message is answered after the next
- *    start.
+ * 3. A turn that a stop of the server cuts short leaves no trace, and the message is answered after
+ *    the next start.
+ * 4. While a turn runs, the channel looks ahead: `/stop` in its chat overtakes what waits.
  */
 export class StarterChannel {
   readonly #ctx: PluginContext<StarterConfig>;
@@ -36,6 +39,8 @@ export class StarterChannel {
   readonly #signal: AbortSignal;
   #polling: Promise<void> | undefined;
   #turn: TurnEvents | undefined;
+  /** The ids of the messages that stopped a turn, by chat, until they are answered themselves. */
+  readonly #stops = new Map<string, number>();
   #wasCut = false;
 
   /** Created by `register`: it declares what the channel reads, and opens nothing. */
@@ -89,15 +94,16 @@ export class StarterChannel {
       return;
     }
     const message = await this.#platform.next(offset, signal);
-    if (message && !signal.aborted) await this.#answer(message);
+    if (message === undefined || signal.aborted) return;
+    const stop = this.#stops.get(message.chat);
+    if (stop !== undefined && message.id < stop) return this.#state.put('progress', { offset: message.id });
+    if (!isStop(message)) return this.#answer(message);
+    await this.#state.put('progress', progressOf(message, stop === message.id ? 'Stopped.' : 'Nothing is running.'));
+    this.#stops.delete(message.chat);
   }
 
   async #answer(message: Incoming): Promise<void> {
     const { ids, config, name } = this.#ctx;
-    const progress = (text: string): Progress => ({
-      offset: message.id,
-      reply: { id: message.id, chat: message.chat, text: text.slice(0, MAX_TEXT) },
-    });
     const runtime = this.#runtimes.one();
     const principal = this.#principal(message);
     const resolved = runtime.resolve(config.agent, principal);
@@ -107,7 +113,7 @@ export class StarterChannel {
       principal,
       messages: [{ role: 'user', content: message.text }],
       session: { key: `${name}:${message.chat}` },
-      commitState: (answer) => this.#state.changes({ progress: progress(lastText(answer)) }),
+      commitState: (answer) => this.#state.changes({ progress: progressOf(message, lastText(answer)) }),
       clientTools: [],
       params: {},
       incremental: false,
@@ -115,13 +121,34 @@ export class StarterChannel {
       metadata: {},
       signal: new AbortController().signal,
     });
+    const ended = new AbortController();
+    const watching = this.#watchForStop(message, this.#turn, AbortSignal.any([ended.signal, this.#signal]));
     try {
       const failed = await failureOf(this.#turn);
-      if (failed === undefined || this.#signal.aborted) return;
+      if (failed === undefined) return void this.#stops.delete(message.chat); // it was too late to stop it
+      if (this.#stops.has(message.chat)) return await this.#state.put('progress', { offset: message.id });
+      if (this.#signal.aborted) return;
       this.#ctx.log.warn({ code: failed.code, message: message.id }, 'a turn failed');
-      await this.#state.put('progress', progress(failed.message));
+      await this.#state.put('progress', progressOf(message, failed.message));
     } finally {
       this.#turn = undefined;
+      ended.abort();
+      await watching;
+    }
+  }
+
+  /** Cancels a turn when its chat says so. Takes no message: each is answered in its order. */
+  async #watchForStop({ id, chat }: Incoming, turn: TurnEvents, signal: AbortSignal): Promise<void> {
+    for (let offset = id; !signal.aborted; ) {
+      try {
+        const next = await this.#platform.next(offset, signal);
+        offset = next?.id ?? offset;
+        if (next?.chat !== chat || !isStop(next)) continue;
+        this.#stops.set(chat, next.id);
+        return void turn.cancel();
+      } catch {
+        await this.#pause(signal); // the platform failed, or the turn has ended
+      }
     }
   }
 
@@ -133,6 +160,7 @@ export class StarterChannel {
 
   #pause(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
       const timer = this.#ctx.clock.after(RETRY_AFTER, resolve);
       const end = () => {
         timer.cancel();
@@ -141,6 +169,14 @@ export class StarterChannel {
       signal.addEventListener('abort', end, { once: true });
     });
   }
+}
+
+function isStop({ text }: Incoming): boolean {
+  return text.trim() === STOP;
+}
+
+function progressOf({ id, chat }: Incoming, text: string): Progress {
+  return { offset: id, reply: { id, chat, text: text.slice(0, MAX_TEXT) } };
 }
 
 /** Waits for the end of a turn. @returns why it failed, or undefined. */

@@ -96,6 +96,33 @@ test('leaves out a reply that the platform refuses for good', async () => {
   assert.equal(logs[0]?.msg, 'the platform refuses a reply: it is lost');
 });
 
+test('/stop ends the answer of its chat, and drops what waits there', async () => {
+  const { platform, runtime, start, stop, logs } = await opened();
+  runtime.enqueue({ after: new Promise(() => {}) }, { text: 'Hello, Ben.' }, { text: 'Hello again.' });
+  platform.say('Tell me a long story');
+  await start();
+  await eventually(() => runtime.requests.length === 1);
+  platform.say('Hi', 'c2');
+  platform.say('And another one');
+  platform.say('/stop', 'c3');
+  platform.say(' /stop ');
+  platform.say('Hi');
+  await eventually(() => platform.replies.length === 4);
+  await stop();
+  assert.deepEqual(
+    platform.replies.map(({ chat, text }) => [chat, text]),
+    [
+      ['c2', 'Hello, Ben.'],
+      ['c3', 'Nothing is running.'],
+      ['c1', 'Stopped.'],
+      ['c1', 'Hello again.'],
+    ],
+  );
+  assert.equal(runtime.requests.length, 3, 'no model is asked about a command');
+  assert.equal(platform.maxPolls, 1, 'the platform has one poller');
+  assert.deepEqual(logs, []);
+});
+
 test('a stop lets the answer end', async () => {
   const { platform, runtime, start, stop } = await opened();
   const gate = Promise.withResolvers<void>();
