@@ -1,6 +1,7 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import t from 'tap';
+import { Page } from './support/page.js';
 
 /**
  * Packages of this repository accept each other at every version before 1.0 (CONTRIBUTING.md says
@@ -36,4 +37,23 @@ t.test('every package names the Node.js version that it needs', async (t) => {
 
 t.test('every package ships the sources that its source maps, and so its stack traces, name', async (t) => {
   for (const path of workspaces) t.ok(read(path).files?.includes('src'), path);
+});
+
+t.test('a page of a package links to nothing that is not in the package', async (t) => {
+  for (const path of workspaces) {
+    const folder = dirname(path);
+    const packed = [...(read(path).files ?? []), 'README.md', 'package.json', 'LICENSE'];
+    // The templates are beside the package that they become part of.
+    const pages = folder === 'plugins/cli' ? ['README.md', '../../plugin-template/README.md'] : ['README.md'];
+    for (const page of pages) {
+      for (const link of new Page(join(root, folder, page)).links) {
+        if (/^https?:/.test(link)) continue;
+        const [file = ''] = link.split('#');
+        const target = join(dirname(page), file);
+        const isPacked = file === '' || packed.some((name) => target === name || target.startsWith(`${name}/`));
+        const isBeside = page.startsWith('..') && !file.startsWith('..') && existsSync(join(root, folder, target));
+        t.ok(isPacked || isBeside, `${join(folder, page)}: ${link}`);
+      }
+    }
+  }
 });

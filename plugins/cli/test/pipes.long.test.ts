@@ -52,7 +52,7 @@ const CALLS: readonly { readonly args: string; readonly code: number; readonly i
 
 const BIN = join(import.meta.dirname, '../bin/plugboard.js');
 
-/** Runs a command in a pipeline with a reader. Returns its exit code, and what the reader printed. */
+/** Runs a command before a reader. Returns its exit code, and what the reader printed. */
 async function piped({ args, input = '' }: (typeof CALLS)[number], reader: string) {
   const { PATH, NODE_OPTIONS } = process.env;
   const script = `(echo '${input}' | "$0" ${BIN} ${args} 2>&1; echo " exit $?" >&3) | { ${reader}; }`;

@@ -17,6 +17,7 @@ const KINDS = {
   channel: 'transport',
   interceptor: 'plugin',
   'tool-interceptor': 'plugin',
+  observer: 'plugin',
 } as const;
 
 /**

@@ -49,8 +49,8 @@ export interface StartedServer {
  *
  * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin
  * object, or `{ file }`: the path of a file of your own, which is used where it is.
- * @throws ConfigError with all mistakes, StartError, or an Error if a file is in the way. Nothing is
- * left behind then.
+ * @throws ConfigError with all mistakes, StartError, or an Error if a file is in the way. Nothing
+ * is left behind then.
  * @experimental
  */
 export async function startServer(
