@@ -111,14 +111,43 @@ t.test('a second Ctrl-C quits while an answer is being stopped', async (t) => {
   t.ok(performance.now() - asked < 4_000, 'it does not wait for the server');
 });
 
-t.test('Ctrl-C clears what is typed, and ends the chat at an empty prompt', async (t) => {
-  const chat = Chat.onTerminal(t, []);
+t.test('Ctrl-C clears what is typed; at an empty prompt a second one ends the chat', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  server.models.enqueue({ text: 'One.' }, { text: 'Two.' });
+  const chat = Chat.onTerminal(t, ['--url', server.url]);
   await chat.shows('you ›');
   chat.type('never sent\x03');
-  chat.type('/help\r');
-  await chat.shows('/exit ');
+  chat.type('First\r');
+  await chat.shows('One.');
+  await chat.shows('you › ', 3);
+  chat.type('\x03');
+  await chat.shows('(Ctrl-C again ends the chat)');
+  chat.type('Second\r');
+  await chat.shows('Two.');
+  t.match(server.asked.messages.map(({ content }) => content).join(' '), 'First One. Second', 'the conversation is still there');
+  await chat.shows(' tokens in, ', 2);
+  chat.type('\x03');
+  await chat.shows('(Ctrl-C again ends the chat)', 2);
   chat.type('\x03');
   t.equal(await chat.code(), 0);
+  const [, key = ''] = /To go on: plugboard chat assistant --session (chat-\w+)/.exec(chat.output) ?? [];
+  server.models.enqueue({ text: 'Three.' });
+  const next = Chat.onTerminal(t, ['assistant', '--url', server.url, '--session', key]);
+  await next.shows('Two.');
+  next.type('\x03');
+  await next.shows('(Ctrl-C again ends the chat)');
+  next.type('\x03');
+  t.equal(await next.code(), 0);
+});
+
+t.test('a chat that keeps nothing does not say how to go on', async (t) => {
+  const chat = Chat.onTerminal(t, []);
+  await chat.shows('you ›');
+  chat.type('\x03');
+  await chat.shows('(Ctrl-C again ends the chat)');
+  chat.type('\x03');
+  t.equal(await chat.code(), 0);
+  t.notMatch(chat.output, 'To go on');
 });
 
 for (const where of ['on a server', 'in process'] as const) {

@@ -42,6 +42,8 @@ export class Chat {
   #waiting: readonly ChatApproval[] = [];
   #decisions: ChatDecision[] = [];
   #turn: AbortController | undefined;
+  /** Whether the session has a turn. */
+  #hasBegun = false;
   /** The turns and commands that failed. */
   failures = 0;
 
@@ -59,6 +61,12 @@ export class Chat {
   /** The question that the next line answers; undefined if it is a message. */
   get question(): string | undefined {
     return this.#waiting.length > this.#decisions.length ? 'run it? (y, n, n because …)' : undefined;
+  }
+
+  /** The last line of the chat: how to continue a session that is kept. */
+  get farewell(): string {
+    if (!this.#hasBegun || !this.#agents.keepsSessions) return '';
+    return `To go on: plugboard chat ${this.#agent} --session ${this.#session.key}, with the same options as before\n`;
   }
 
   /** Stops the answer. Returns whether there was one to stop. */
@@ -127,6 +135,7 @@ export class Chat {
     this.#forgetApprovals();
     this.#agent = agent;
     this.#session = session;
+    this.#hasBegun = !session.isOwn;
     const where = this.#agents.keepsSessions || !session.isOwn ? `session ${session.key}` : 'a new conversation';
     this.#view.line(`Talking to ${agent}, ${where}`);
   }
@@ -161,6 +170,7 @@ export class Chat {
   async #send(input: ChatTurn['input']): Promise<void> {
     const turn = new AbortController();
     this.#turn = turn;
+    this.#hasBegun = true;
     const waiting: ChatApproval[] = [];
     this.#view.begin();
     try {

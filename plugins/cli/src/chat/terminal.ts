@@ -11,8 +11,8 @@ interface Terminal extends ChatOutput {
 
 /**
  * Runs a chat until the input ends. On a terminal there is a prompt, pasted text is one message,
- * and Ctrl-C stops the answer; a second one, or one between answers, ends the chat. Otherwise each
- * line is one turn.
+ * and Ctrl-C stops the answer, or clears what is typed; at an empty prompt it asks for a second one,
+ * which ends the chat. Otherwise each line is one turn.
  *
  * @param open opens the chat that is shown in the view.
  * @returns whether all turns succeeded; on a terminal, always true.
@@ -46,19 +46,25 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
     lines.prompt(true); // with what was typed meanwhile
   };
   let isAnswering = false;
+  let isAsked = false; // for a second Ctrl-C
   const typedAhead: boolean[] = []; // of the lines that wait
   lines.on('line', () => {
+    isAsked = false;
     typedAhead.push(screen?.isSilent === true);
     if (screen) screen.isSilent = true;
   });
   lines.on('SIGINT', () => {
     if (isAnswering) {
       if (!chat.stop()) quit.resolve('quit'); // it was stopped before
-    } else if (lines.line === '') {
-      lines.close();
-    } else {
+    } else if (lines.line !== '') {
       lines.write(null, { ctrl: true, name: 'e' });
       lines.write(null, { ctrl: true, name: 'u' });
+    } else if (isAsked) {
+      lines.close();
+    } else {
+      isAsked = true;
+      output.write('\n(Ctrl-C again ends the chat)\n');
+      prompt();
     }
   });
   const typed = lines[Symbol.asyncIterator](); // what is typed from now on waits
@@ -79,7 +85,7 @@ export async function runChat(open: (view: AnswerView) => Promise<Chat>, termina
     }
   } finally {
     lines.close();
-    if (paste) output.write(`${BRACKETED_PASTE.off}\n`);
+    if (paste) output.write(`${BRACKETED_PASTE.off}\n${chat.farewell}`);
   }
   return isTerminal || chat.failures === 0; // a person has seen what failed
 }
