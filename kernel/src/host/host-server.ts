@@ -155,7 +155,8 @@ export class HostServer implements Server {
 
   /** @throws ConfigError if mistakes in the file prevented the start. */
   #throwMistakes(failures: readonly PluginError[]): void {
-    const problems = new Problems(this.#revision.configuration.source);
+    const { source, problems: earlier } = this.#revision.configuration;
+    const problems = new Problems(source, earlier);
     reportFaults(failures, this.#contents, problems);
     problems.throwIfAny();
   }

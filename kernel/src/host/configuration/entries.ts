@@ -232,6 +232,7 @@ export class FileReader {
   #interpolate(raw: unknown, path: ConfigPath): { value: unknown; references: readonly Reference[]; sound: boolean } {
     if (!this.#hasVariables) return { value: raw, references: [], sound: true };
     const { value, references, faults } = interpolate(raw, this.#env);
+    this.#problems.conceal(path, references);
     for (const found of faults) this.#problems.add([...path, ...found.path], found, 'value');
     return { value, references, sound: faults.length === 0 };
   }

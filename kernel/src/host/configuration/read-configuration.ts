@@ -83,7 +83,10 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   const loadAll = (entries: readonly { readonly entry: ReadEntry; readonly neededBy?: string }[]) =>
     Promise.all(entries.map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
   const decide = (entries: readonly ReadEntry[]) =>
-    disableEntries(entries, problems, (entry) => missingPackage(entry, layout, loader));
+    disableEntries(entries, problems, async (entry) => {
+      const missing = await missingPackage(entry, layout, loader);
+      return missing && problems.withoutValues(entry.path, missing);
+    });
   const decided = await decide(read.entries);
   const inFile = await loadAll(decided.map((entry) => ({ entry })));
   const loaded = reader.withTopLevelOptions([...inFile, ...(await loadAll(reader.needed(inFile)))]);
