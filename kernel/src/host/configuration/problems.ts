@@ -3,7 +3,7 @@ import type { ConfigPath, PluginIdentity, Problem } from '../base/problem.js';
 import type { Reference } from '../options/variables.js';
 import type { ConfigSource } from './config-source.js';
 
-/** Characters from which on the text of a variable is also replaced where no quotes are around it. */
+/** Characters from which on the text of a variable is also replaced without quotes around it. */
 const MIN_PART = 4;
 
 /** Collects all mistakes of a file, so that they are reported together. */

@@ -11,8 +11,8 @@ interface Terminal extends ChatOutput {
 
 /**
  * Runs a chat until the input ends. On a terminal there is a prompt, pasted text is one message,
- * and Ctrl-C stops the answer, or clears what is typed; at an empty prompt it asks for a second one,
- * which ends the chat. Otherwise each line is one turn.
+ * and Ctrl-C stops the answer, or clears what is typed; at an empty prompt it asks for a second
+ * one, which ends the chat. Otherwise each line is one turn.
  *
  * @param open opens the chat that is shown in the view.
  * @returns whether all turns succeeded; on a terminal, always true.
