@@ -1,10 +1,12 @@
 import t from 'tap';
 import { LiveSocket } from '../support/live-socket.js';
 import type { Reply } from '../support/test-server.js';
-import { CALLERS, ran, script, startApprovals } from './support.js';
+import { CALLERS, codeIn, ran, script, startApprovals } from './support.js';
 
 const { anna, ben } = CALLERS;
-const server = await startApprovals(t, { transports: '  responses: {}\n  websocket: {}\n  conversations: {}\n' });
+const server = await startApprovals(t, {
+  transports: '  responses: {}\n  websocket: {}\n  conversations: {}\n  approvals: {}\n',
+});
 
 interface Item {
   readonly id: string;
@@ -96,11 +98,13 @@ t.test('AP-2 AP-6 a decision about a call of another caller is a 404, as for an 
 
 t.test('AP-5 decisions at once from chat completions and Responses run the call once', async (t) => {
   script(server, ['make twice']);
-  const first = await respond({ input: 'Go', conversation: 'both' });
-  const id = outputOf(first)[0]?.id ?? '';
+  const asked = await server.chat({ model: 'ops', session_id: 'both', messages: [{ role: 'user', content: 'Go' }] }, anna);
+  const code = codeIn(asked.text);
+  const { data } = (await server.get('/v1/approvals', anna)).body as { readonly data: readonly Item[] };
+  const id = data.find(({ session }) => session === 'both')?.id ?? '';
   await Promise.all([
     respond({ input: decision(id, true), conversation: 'both' }),
-    server.chat({ model: 'ops', session_id: 'both', messages: [{ role: 'user', content: 'approve all' }] }, anna),
+    server.chat({ model: 'ops', session_id: 'both', messages: [{ role: 'user', content: `approve all ${code}` }] }, anna),
     respond({ input: decision(id, true), conversation: 'both' }),
   ]);
   t.equal(ran(server).filter((command) => command === 'make twice').length, 1);

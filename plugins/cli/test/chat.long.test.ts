@@ -162,6 +162,7 @@ for (const where of ['on a server', 'in process'] as const) {
     await chat.shows('? clock {"timeZone":"Europe/Rome"} needs approval');
     await chat.shows('run it? (y, n, n because …) › ');
     t.notMatch(chat.output, '← clock', 'it does not run before');
+    t.notMatch(chat.output, 'the answer is empty');
     chat.type('perhaps\r');
     await chat.shows('✗ answer y to run it');
     chat.type('y\r');

@@ -44,6 +44,11 @@ export interface TurnStarted {
   readonly agent: string;
   /** The number of the turn in its session, from 1. */
   readonly turn?: number | undefined;
+  /**
+   * Whether calls of the turn may need approval. A protocol that has one text for the whole answer
+   * then keeps the model's words back: the server's request for approval stands alone (S-74).
+   */
+  readonly mayAsk?: boolean | undefined;
 }
 
 /** A model starts to answer. The events up to the next `step` belong to this step. @public */
@@ -70,8 +75,9 @@ export interface TurnText {
   /** Whether the text says why the model does not answer. */
   readonly isRefusal?: boolean | undefined;
   /**
-   * Whether the server says it and not the model: a request for approval, for callers whose
-   * protocol has no other form for it. It is not kept in the session.
+   * Whether the server says it and not the model: a request for approval, after the `approval`
+   * events, or a note on calls that were denied, before the first step. It is a text of its own,
+   * and not kept in the session.
    */
   readonly isNotice?: boolean | undefined;
 }

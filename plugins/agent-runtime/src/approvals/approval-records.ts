@@ -95,9 +95,9 @@ export class ApprovalRecords {
     return this.decide(approval, { approve: false, by: 'expired' });
   }
 
-  /** Counts a wrong code that another caller tried. @returns how many there were. */
-  async countWrongCode(approval: Approval): Promise<number> {
-    const wrongCodes = (approval.wrongCodes ?? 0) + 1;
+  /** Counts wrong codes that another caller tried. @returns how many there were. */
+  async countWrongCodes(approval: Approval, count: number): Promise<number> {
+    const wrongCodes = (approval.wrongCodes ?? 0) + count;
     await this.#replace(approval, { ...approval, wrongCodes });
     return wrongCodes;
   }

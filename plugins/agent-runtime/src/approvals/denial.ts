@@ -9,6 +9,12 @@ const WHY: Readonly<Record<Exclude<Decision['by'], 'person'>, string>> = {
   guessed: 'too many wrong codes were tried',
 };
 
+/** Why a call was denied; undefined if a person did it. */
+export function reasonWithoutPerson(decision: Decision | undefined): string | undefined {
+  const { by } = decision ?? { by: 'overtaken' };
+  return by === 'person' ? undefined : WHY[by];
+}
+
 /** What the model is told of a call that was denied. */
 export function denialOf(decision: Decision | undefined): string {
   const { by, reason } = decision ?? { by: 'overtaken' };

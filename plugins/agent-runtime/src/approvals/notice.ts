@@ -1,57 +1,99 @@
-import type { Target } from '@plugboard/kernel/contracts';
+import { parseJson, type Target } from '@plugboard/kernel/contracts';
 import type { NewApproval } from './approval.js';
 
-/** Characters of the arguments that a person is shown. */
-const MAX_ARGUMENTS = 600;
+/** Characters of a text, of the name of an argument, and of an object or list, that are shown. */
+const MAX_TEXT = 200;
+const MAX_NAME = 60;
+const MAX_STRUCTURE = 1_000;
+/** Arguments that are shown. */
+const MAX_ARGUMENTS = 50;
 
 /**
- * Characters that change how other text looks: controls, marks of the writing direction, zero
- * width.
+ * Characters that change how other text looks, or look like nothing: controls, marks of the writing
+ * direction, spaces other than the usual one, fillers.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are replaced
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 
-/** The text that asks a person to decide, with a code for each call. */
-export function approvalNotice(
-  approvals: readonly Pick<NewApproval, 'call' | 'code'>[],
-  visibility: Target['toolVisibility'],
-): string {
+type Asking = Pick<NewApproval, 'call' | 'code'>;
+
+/**
+ * The text that asks a person to decide, with a code for each call. Made by the server alone
+ * (S-74).
+ */
+export function approvalNotice(approvals: readonly Asking[], visibility: Target['toolVisibility']): string {
   const [only, ...others] = approvals;
   if (!only) return '';
   if (others.length === 0) return `${describe(only, visibility)}\n\n${reply(only)}.`;
   const entries = approvals.map((approval) => `${describe(approval, visibility)}\n${reply(approval)}.`);
-  return `${entries.join('\n\n')}\n\nReply \`approve all\` or \`deny all\` for all ${approvals.length}.`;
+  return `${entries.join('\n\n')}\n\nReply \`approve all ${only.code}\` or \`deny all\` for all ${approvals.length}.`;
 }
 
-function describe({ call }: Pick<NewApproval, 'call'>, visibility: Target['toolVisibility']): string {
+/** The text that says which calls did not run, and why, before the answer to something else. */
+export function deniedNotice(
+  denied: readonly { readonly call: NewApproval['call']; readonly why: string }[],
+  visibility: Target['toolVisibility'],
+): string {
+  const lines = denied.map(({ call, why }) => {
+    const what = visibility === 'none' ? 'An action' : `The call of the tool ${toolOf(call)}`;
+    return `${what} that waited for approval was denied: ${why}.`;
+  });
+  return lines.join('\n');
+}
+
+function describe({ call }: Asking, visibility: Target['toolVisibility']): string {
   if (visibility === 'none') return 'An action needs approval.';
-  const name = code(`${call.tool.entry}/${call.tool.name}`);
-  if (visibility === 'names') return `The tool ${name} needs approval.`;
-  return `The tool ${name} needs approval, with these arguments:\n${code(argumentsOf(call.arguments))}`;
+  if (visibility === 'names') return `The tool ${toolOf(call)} needs approval.`;
+  return `The tool ${toolOf(call)} needs approval, with these arguments:\n${code(argumentsOf(call.arguments))}`;
 }
 
-function reply({ code }: Pick<NewApproval, 'code'>): string {
+function toolOf({ tool }: NewApproval['call']): string {
+  return code(`${tool.entry}/${tool.name}`);
+}
+
+function reply({ code }: Asking): string {
   return `Reply \`approve ${code}\` or \`deny ${code}\``;
 }
 
+/** The arguments as JSON, each value shortened for itself: none can push another one out. */
 function argumentsOf(text: string): string {
-  const line = text.trim() === '' ? '{}' : compact(text);
-  if (line.length <= MAX_ARGUMENTS) return line;
-  return `${line.slice(0, MAX_ARGUMENTS).toWellFormed()}… (shortened: ${line.length} characters in total)`;
+  try {
+    return shownFields(parseJson(text) as object);
+  } catch {
+    return shortened(text, MAX_TEXT);
+  }
 }
 
-function compact(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text));
-  } catch {
-    return text;
-  }
+function shownFields(value: object): string {
+  const entries = Object.entries(value);
+  const fields = entries
+    .slice(0, MAX_ARGUMENTS)
+    .map(([name, one]) => `${JSON.stringify(shortened(name, MAX_NAME))}:${shown(one)}`);
+  if (entries.length > MAX_ARGUMENTS) fields.push(`… (shortened: ${entries.length} arguments in total)`);
+  return `{${fields.join(',')}}`;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(shortened(value, MAX_TEXT));
+  const text = JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'string' ? shortened(inner, MAX_TEXT) : inner));
+  return shortened(text, MAX_STRUCTURE, 0);
+}
+
+/** @param end characters of the end that are shown: what matters may stand at either. */
+function shortened(text: string, limit: number, end = Math.floor(limit / 4)): string {
+  if (text.length <= limit) return text;
+  const begin = text.slice(0, limit - end).toWellFormed();
+  const whole = `… (shortened: ${text.length} characters in total)`;
+  return end === 0 ? begin + whole : `${begin}${whole} …${text.slice(-end).toWellFormed()}`;
 }
 
 /** A code span, which the text inside cannot end. */
 function code(text: string): string {
-  const shown = text.replaceAll(INVISIBLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  const longest = Math.max(0, ...(shown.match(/`+/g) ?? []).map(({ length }) => length));
+  const visible = text.replaceAll(INVISIBLE, (char) => escapeOf(char.codePointAt(0) ?? 0));
+  const longest = Math.max(0, ...(visible.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
-  return longest === 0 ? `\`${shown}\`` : `${fence} ${shown} ${fence}`;
+  return longest === 0 ? `\`${visible}\`` : `${fence} ${visible} ${fence}`;
+}
+
+function escapeOf(point: number): string {
+  return point > 0xffff ? `\\u{${point.toString(16)}}` : `\\u${point.toString(16).padStart(4, '0')}`;
 }

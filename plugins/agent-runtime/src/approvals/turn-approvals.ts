@@ -1,5 +1,5 @@
 import type { IdSource, Principal } from '@plugboard/kernel';
-import { callerId, type Target, type TurnApproval, type TurnToolCall } from '@plugboard/kernel/contracts';
+import { callerId, type Target, type TurnApproval, type TurnText, type TurnToolCall } from '@plugboard/kernel/contracts';
 import { type ToolOutcome, toolError } from '../tools/run-tool.js';
 import type { ApprovalDesk, ApprovedCall, ServerCall } from '../tools/tool-runner.js';
 import type { AgentTool } from '../tools/toolbox.js';
@@ -15,7 +15,8 @@ import {
   storedPrincipal,
 } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
-import { changedTool, UNKNOWN_EFFECT } from './denial.js';
+import { changedTool, reasonWithoutPerson, UNKNOWN_EFFECT } from './denial.js';
+import { deniedNotice } from './notice.js';
 
 /** Why a call cannot wait, for the model. */
 const NO_SESSION = 'The call needs the approval of a person, and can only wait for it in a session. It did not run.';
@@ -35,6 +36,8 @@ interface TurnApprovalsOptions {
   readonly waiting?: readonly Approval[];
   /** Calls of the session that were approved. They run first. */
   readonly approved?: readonly Approval[];
+  /** Calls of the session that were denied. */
+  readonly denied?: readonly Approval[];
   readonly spent?: Spent;
 }
 
@@ -63,6 +66,16 @@ export class TurnApprovals implements ApprovalDesk {
   /** Results of the approved calls, by the ids of the calls. */
   get outcomes(): ReadonlyMap<string, ToolOutcome> {
     return this.#outcomes ?? NO_OUTCOMES;
+  }
+
+  /** The server's text about calls that were denied without a person; undefined if there are none. */
+  get note(): TurnText | undefined {
+    if (this.waiting.length > 0) return undefined;
+    const denied = (this.#options.denied ?? []).flatMap(({ call, decision }) => {
+      const why = reasonWithoutPerson(decision);
+      return why === undefined ? [] : [{ call, why }];
+    });
+    return denied.length === 0 ? undefined : { type: 'text', text: deniedNotice(denied, this.visibility), isNotice: true };
   }
 
   /** A step makes calls. @param using what the turn has used with them. */

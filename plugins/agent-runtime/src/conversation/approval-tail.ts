@@ -3,7 +3,7 @@ import { type ApprovalDecision, type SessionId, type ToolMessage, type TurnRecor
 import { type Approval, approvalIdOf, isOwn, NOTHING_SPENT, type Spent } from '../approvals/approval.js';
 import { approvalDecided, approvalNotFound, approvalPending } from '../approvals/approval-errors.js';
 import type { ApprovalRecords, OpenApprovals } from '../approvals/approval-records.js';
-import { decisionsIn, looksLikeDecisions } from '../approvals/decision-lines.js';
+import { countDecisions, decisionsIn } from '../approvals/decision-lines.js';
 import { DENIED_IN_COPY, denialOf, deniedMessage } from '../approvals/denial.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
 
@@ -140,10 +140,11 @@ export function decisionsOf({ waiting, approved, denied, copied }: SettledTail):
 async function assertOwn({ request, deps }: TurnContext, approvals: readonly Approval[], text: string): Promise<void> {
   const foreign = approvals.filter((approval) => approval.state !== 'denied' && !isOwn(approval, request.principal));
   if (foreign.length === 0) return;
-  if (looksLikeDecisions(text)) {
+  const codes = countDecisions(text);
+  if (codes > 0) {
     for (const approval of foreign) {
       if (approval.state !== 'waiting') continue;
-      if ((await deps.approvals.countWrongCode(approval)) < MAX_WRONG_CODES) continue;
+      if ((await deps.approvals.countWrongCodes(approval, codes)) < MAX_WRONG_CODES) continue;
       const { session } = approval.stored;
       const current = (await deps.approvals.get(session.project, approval.id)) ?? approval;
       await deps.approvals.decide(current, { approve: false, by: 'guessed' }, request.principal);

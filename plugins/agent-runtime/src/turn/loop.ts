@@ -36,6 +36,7 @@ import { StepReader } from '../model/step-reader.js';
 import { StreamedCalls } from '../model/streamed-calls.js';
 import type { Batch } from '../streams/batch.js';
 import type { WriteBatch } from '../streams/pulled.js';
+import { completeArguments } from '../tools/complete-arguments.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { ServerCall } from '../tools/tool-runner.js';
 import type { Toolbox } from '../tools/toolbox.js';
@@ -103,7 +104,8 @@ class AgentLoop {
 
   async run(): Promise<void> {
     const { agent, turn, approvals, transcript, write } = this.#options;
-    await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
+    await write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(this.#mayAsk && { mayAsk: true }) }]);
+    if (approvals.note) await write([approvals.note]);
     if (approvals.waiting.length > 0) {
       const notice = noticeOf(approvals.waiting, approvals);
       await write([...approvals.waiting.map(approvalEvent), notice, this.#finished('stop')]);
@@ -128,6 +130,11 @@ class AgentLoop {
         return;
       }
     }
+  }
+
+  get #mayAsk(): boolean {
+    const { agent, approvals } = this.#options;
+    return approvals.refusal === undefined && [...this.#tools.toolbox.tools.values()].some((known) => agent.approves(known));
   }
 
   /** Runs the calls of an earlier turn that were approved. */
@@ -236,7 +243,7 @@ class AgentLoop {
     await this.#runTools(running);
 
     const reason = endsWithClientCalls ? 'tool_calls' : 'stop';
-    if (approvals.asked.length > 0) return [noticeOf(approvals.asked, approvals, read.hasText), this.#finished(reason)];
+    if (approvals.asked.length > 0) return [noticeOf(approvals.asked, approvals), this.#finished(reason)];
     return endsWithClientCalls ? [{ ...this.#finished(reason), ...read.named }] : undefined;
   }
 
@@ -271,17 +278,16 @@ function sessionOf({ principal, agent, session }: Turn): SessionId | undefined {
  */
 function callToApprove(own: ServerCall, agent: Agent, { tools }: Toolbox, approvals: TurnApprovals): TurnApproval | undefined {
   const known = tools.get(own.call.name);
-  if (!known || approvals.refusal || !agent.approves(known) || 'fault' in known.check(own.call.arguments)) return undefined;
-  return approvals.ask(own, known);
+  if (!known || approvals.refusal || !agent.approves(known)) return undefined;
+  const checked = known.check(own.call.arguments);
+  if ('fault' in checked) return undefined;
+  const complete = completeArguments(checked.input, known.tool.inputSchema);
+  return approvals.ask({ ...own, call: { ...own.call, arguments: complete } }, known);
 }
 
 /** The server's text about the calls that wait. */
-function noticeOf(
-  waiting: readonly Pick<NewApproval, 'call' | 'code'>[],
-  { visibility }: TurnApprovals,
-  followsText = false,
-): TurnText {
-  return { type: 'text', text: `${followsText ? '\n\n' : ''}${approvalNotice(waiting, visibility)}`, isNotice: true };
+function noticeOf(waiting: readonly Pick<NewApproval, 'call' | 'code'>[], { visibility }: TurnApprovals): TurnText {
+  return { type: 'text', text: approvalNotice(waiting, visibility), isNotice: true };
 }
 
 function tokensUsed({ promptTokens, completionTokens }: Usage): number {

@@ -23,7 +23,7 @@ t.test('AP-1 AP-3 a call that needs approval does not run, others do, and the te
   t.match(call, { name: 'shell__run', arguments: '{"command":"ls"}', tool: { entry: 'shell', name: 'run' } });
   t.equal(
     textOfEvents(events),
-    'Let me look.\n\nThe tool `shell/run` needs approval, with these arguments:\n`{"command":"ls"}`\n\n' +
+    'Let me look.The tool `shell/run` needs approval, with these arguments:\n`{"command":"ls"}`\n\n' +
       `Reply \`approve ${code}\` or \`deny ${code}\`.`,
   );
   t.strictSame(results(app, 1), [], 'the model is not asked again');
@@ -80,9 +80,9 @@ t.test('long arguments are shortened in the text, and cannot pretend to be somet
   const command = `\`\`\u202e${'x'.repeat(2000)}`;
   const app = await start({ steps: [callTools(['shell__run', { command }]), answerWith('Done.')] });
   const events = await app.ask('Go');
-  t.match(textOfEvents(events), /… \(shortened: 20\d\d characters in total\)/);
+  t.match(textOfEvents(events), /… \(shortened: 2003 characters in total\)/);
   t.match(textOfEvents(events), /``` \{"command":"``\\u202exxx/);
-  await app.ask('approve all');
+  await app.ask(`approve all ${asked(events)[0]?.code}`);
   t.strictSame(app.ran, [command], 'what runs is whole');
 });
 
@@ -112,8 +112,27 @@ t.test('calls of the client in the same step go out with the text, and their res
     asked(events).map(({ code }) => code),
     'it still waits',
   );
-  await later.ask('approve all', more);
+  await later.ask(`approve ${asked(events)[0]?.code}`, more);
   t.strictSame(results(later, 1), ['opened', 'done']);
+});
+
+t.test('S-74 what is shown is what runs: defaults, the order of the schema, each value shortened for itself', async (t) => {
+  const properties = { path: { type: 'string' }, force: { type: 'boolean', default: true }, content: { type: 'string' } };
+  const ran: unknown[] = [];
+  const write: Tool = { ...tool('write', (input) => `done ${ran.push(input)}`, properties), effect: 'write' };
+  const content = `${'x'.repeat(5_000)} the end`;
+  const written = { content, other: 'a\u200b\u{e0041}\u00a0b', path: '/etc' };
+  const app = await start({ tools: [write], steps: [callTools(['shell__write', written]), answerWith('Done.')] });
+  const events = await app.ask('Go');
+  t.match(
+    textOfEvents(events),
+    /`\{"path":"\/etc","force":true,"content":"x{150}… \(shortened: 5008 characters in total\) …x+ the end","other":"a\\u200b\\u\{e0041\}\\u00a0b"\}`/,
+  );
+  const [{ call, code = '' } = {}] = asked(events);
+  const whole = { path: '/etc', force: true, content, other: written.other };
+  t.equal(call?.arguments, JSON.stringify(whole), 'the item has all of it');
+  await app.ask(`approve ${code}`);
+  t.strictSame(ran, [whole]);
 });
 
 t.test('AP-6 toolVisibility hides arguments and names', async (t) => {

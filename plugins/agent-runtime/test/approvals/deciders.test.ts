@@ -18,10 +18,10 @@ t.test('AP-6 another caller decides nothing, and is refused while calls wait', a
   t.strictSame(app.ran, ['ls'], 'the caller that asked still decides');
 });
 
-t.test('AP-6 ten wrong codes of another caller deny what waits', async (t) => {
+t.test('AP-6 S-74 ten wrong codes of another caller deny what waits, several in one message too', async (t) => {
   const app = await start();
   const [{ code = '' } = {}] = asked(await app.ask('List it'));
-  for (let n = 0; n < 10; n++) await app.ask('approve BBBBBB', { principal: BEN });
+  for (let n = 0; n < 2; n++) await app.ask('approve BBBBBB\n'.repeat(5), { principal: BEN });
   await app.ask(`approve ${code}`);
   t.strictSame(app.ran, []);
   t.strictSame(results(app, 1), ['The call was denied and did not run: too many wrong codes were tried.']);

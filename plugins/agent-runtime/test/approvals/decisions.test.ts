@@ -5,7 +5,7 @@ import { answerWith, callTools, endOf, memoryStore, textOfEvents, tool, user } f
 import { ANNA, asked, BOSS, idOf, results, start } from './support.js';
 
 t.test('AP-3 AP-4 the line of the next message decides, and the loop goes on where it stopped', async (t) => {
-  for (const line of ['approve CODE', 'Approve code.', '  `approve CODE`\n', 'APPROVE all']) {
+  for (const line of ['approve CODE', 'Approve code.', '  `approve CODE`\n', 'APPROVE all CODE']) {
     const app = await start();
     const [{ code = '' } = {}] = asked(await app.ask('List it'));
     const events = await app.ask(line.replace('CODE', code).replace('code', code.toLowerCase()));
@@ -39,7 +39,15 @@ t.test('AP-4 a denied call gives the model a result that says so, with the reaso
 });
 
 t.test('AP-4 a message that decides nothing overtakes what waits', async (t) => {
-  for (const text of ['What is the weather?', 'approve AAAAAA', 'approve CODE\nand then go', 'approve']) {
+  for (const text of [
+    'What is the weather?',
+    'approve all',
+    'approve all AAAAAA',
+    'deny all AAAAAA',
+    'approve AAAAAA',
+    'approve CODE\nand then go',
+    'approve',
+  ]) {
     const app = await start();
     const [{ code = '' } = {}] = asked(await app.ask('List it'));
     const message = text.replace('CODE', code);
@@ -78,7 +86,7 @@ t.test('AP-4 of several calls each is decided, and they run when none is left', 
   const app = await start({ steps });
   const first = await app.ask('Run them');
   const [a, b, c] = asked(first);
-  t.match(textOfEvents(first), /Reply `approve all` or `deny all` for all 3\.$/);
+  t.match(textOfEvents(first), /Reply `approve all [A-Z2-9]{6}` or `deny all` for all 3\.$/);
   const second = await app.ask(`approve ${b?.code}\ndeny ${a?.code}`);
   t.strictSame(app.ran, [], 'one is left');
   t.strictSame(
@@ -87,7 +95,7 @@ t.test('AP-4 of several calls each is decided, and they run when none is left', 
   );
   t.match(textOfEvents(second), new RegExp(`approve ${c?.code}`));
   t.equal(app.model.asked.length, 1);
-  await app.ask('approve all');
+  await app.ask(`approve all ${c?.code}`);
   t.strictSame(app.ran.toSorted(), ['b', 'c']);
   t.strictSame((results(app, 1) as string[]).toSorted(), ['A person denied the call. It did not run.', 'done', 'done']);
 });

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import { argumentsToDecide } from './arguments-to-decide.js';
 import type { ChatEvent } from './conversation.js';
 import { printable } from './printable.js';
 import { WordWrap } from './word-wrap.js';
@@ -64,7 +65,7 @@ export class AnswerView {
         this.#spin('thinking');
         break;
       case 'approval':
-        this.line(`? ${event.name} ${truncate(event.input)} needs approval`);
+        this.line(`? ${event.name} ${argumentsToDecide(event.input)} needs approval`);
         break;
       case 'cut':
         this.line(`(the answer was cut: ${event.reason})`);
@@ -83,11 +84,11 @@ export class AnswerView {
     this.line(`${author} › ${truncate(text)}`);
   }
 
-  /** Ends the answer. */
-  end(): void {
+  /** Ends the answer. @param asks whether a request for approval follows. */
+  end(asks = false): void {
     this.#stopSpinning();
     this.#endText();
-    if (!this.#hasShown && this.#isTerminal) this.line('(the answer is empty)');
+    if (!this.#hasShown && !asks && this.#isTerminal) this.line('(the answer is empty)');
     if (!this.#isTerminal || this.#usage === undefined) return;
     const seconds = ((performance.now() - this.#began) / 1000).toFixed(1);
     this.line(`(${this.#usage}, ${seconds} s)`);

@@ -179,7 +179,7 @@ export class Chat {
         if (event.kind === 'approval') waiting.push(event);
         else this.#view.show(event);
       }
-      this.#view.end();
+      this.#view.end(waiting.length > 0);
       this.#waiting = waiting;
       this.#ask();
     } catch (error) {

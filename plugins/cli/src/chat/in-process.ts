@@ -140,6 +140,7 @@ class EventReader {
   /** The names of tools, by the ids of their calls. */
   readonly #names = new Map<string, string>();
   #hasText = false;
+  #asks = false;
 
   *read(event: AgentEvent): Generator<ChatEvent> {
     switch (event.type) {
@@ -148,7 +149,7 @@ class EventReader {
         this.#hasText = false;
         break;
       case 'text':
-        if (event.isNotice) break; // the request for approval has an event of its own
+        if (event.isNotice && this.#asks) break; // the request for approval has an event of its own
         this.#hasText = true;
         yield { kind: 'text', text: event.text };
         break;
@@ -164,6 +165,7 @@ class EventReader {
         break;
       }
       case 'approval': {
+        this.#asks = true;
         const { id, call } = event;
         const name = call.tool ? toolName(call.tool.entry, call.tool.name) : call.name;
         yield { kind: 'approval', id, name, input: call.arguments };

@@ -68,6 +68,8 @@ export class ResponseEncoder {
   /** Calls of client tools that the model is still writing, by their ids. */
   readonly #openCalls = new Map<string, FunctionCallItem | CustomCallItem>();
   #open: TextItem | undefined;
+  /** Whether a call waits for approval. */
+  #asks = false;
   #usage: Usage | undefined;
   #connection: string | undefined;
   readonly #progress = new TurnProgress();
@@ -157,7 +159,8 @@ export class ResponseEncoder {
       pieces = [];
     };
     for (const event of batch) {
-      if (event.type === 'text' && event.isNotice) continue; // items say the same
+      if (event.type === 'approval') this.#asks = true;
+      if (event.type === 'text' && event.isNotice && this.#asks) continue; // items say the same
       if (event.type === 'text' && !event.isRefusal) {
         if (merges) pieces.push(escapedText(event));
         else this.#say(escapedText(event), out);

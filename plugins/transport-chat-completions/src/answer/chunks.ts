@@ -8,6 +8,9 @@ import type { StreamEncoder } from './stream-encoder.js';
 /** Characters per delta. Some clients limit lines to 64 KiB, and a character may need six bytes. */
 const MAX_DELTA = 8192;
 
+/** Between the texts of two steps, escaped. */
+const SEPARATOR = '\\n\\n';
+
 /** Whether an event produces a chunk. */
 export function isVisible(event: AgentEvent): boolean {
   return (
@@ -43,6 +46,9 @@ export class ChunkWriter implements TurnWriter {
   /** Those that are not complete, by their ids: their indexes, and the characters written. */
   readonly #openCalls = new Map<string, { readonly index: number; written: number }>();
   #hasText = false;
+  /** The words of the model in a turn that may ask for approval. They are dropped if it does (S-74). */
+  #held: string | undefined;
+  #isShown = false;
   /** Inserted before the next text, to separate the texts of two steps. */
   #separator = '';
 
@@ -96,11 +102,14 @@ export class ChunkWriter implements TurnWriter {
     let out = '';
     for (const event of batch) {
       switch (event.type) {
+        case 'started':
+          if (event.mayAsk) this.#held = '';
+          break;
         case 'text':
-          if (!isEmpty(event)) out += this.#text(event);
+          if (!isEmpty(event)) out += this.#say(event);
           break;
         case 'step':
-          if (this.#hasText) this.#separator = '\\n\\n';
+          if (this.#hasText) this.#separator = SEPARATOR;
           break;
         case 'tool-call-delta':
           out += this.#callDelta(event);
@@ -109,21 +118,42 @@ export class ChunkWriter implements TurnWriter {
           if (!event.tool) out += this.#toolCall(event);
           break;
         case 'finished':
-          out += this.#finish(event);
+          out += this.#release() + this.#finish(event);
           break;
         case 'failed':
-          out += this.#frame(JSON.stringify(this.#errorOf(event.failure))) + this.#end();
+          out += this.#release() + this.#frame(JSON.stringify(this.#errorOf(event.failure))) + this.#end();
           break;
       }
     }
     return out;
   }
 
-  #text(event: TurnText): string {
+  #say(event: TurnText): string {
     if (event.isRefusal) return this.#refusal(event.text);
+    if (event.isNotice) {
+      if (this.#held !== undefined) this.#held = '';
+      this.#separator = this.#isShown ? SEPARATOR : '';
+      return this.#text(event);
+    }
+    if (this.#held === undefined) return this.#text(event);
+    this.#held += (this.#separator && '\n\n') + event.text;
+    this.#separator = '';
+    this.#hasText = true;
+    return '';
+  }
+
+  /** What was kept back. */
+  #release(): string {
+    const text = this.#held ?? '';
+    this.#held = undefined;
+    return text === '' ? '' : this.#text({ type: 'text', text });
+  }
+
+  #text(event: TurnText): string {
     const separator = this.#separator;
     this.#separator = '';
     this.#hasText = true;
+    this.#isShown = true;
     const json = event.json ?? escaped(event.text);
     if (json.length <= MAX_DELTA) return this.#beforeText + separator + json + this.#afterText;
     let out = '';

@@ -30,6 +30,9 @@ export class AnswerBuilder implements AnswerFold {
   readonly #keepsSteps: boolean;
   readonly #toolCalls: TurnToolCall[] = [];
   #text = '';
+  /** What the server says, and whether that asks for approval: the words of the model are then left out (S-74). */
+  #notice = '';
+  #asks = false;
   #refusal = '';
   #textBefore = '';
   #connection: string | undefined;
@@ -54,8 +57,12 @@ export class AnswerBuilder implements AnswerFold {
           this.#refusal = '';
           break;
         case 'text':
-          if (event.isRefusal) this.#refusal += event.text;
+          if (event.isNotice) this.#notice += (this.#notice && '\n\n') + event.text;
+          else if (event.isRefusal) this.#refusal += event.text;
           else if (event.text !== '') this.#text += this.#separator + event.text;
+          break;
+        case 'approval':
+          this.#asks = true;
           break;
         case 'tool-call':
           if (!event.tool) this.#toolCalls.push(event);
@@ -76,8 +83,9 @@ export class AnswerBuilder implements AnswerFold {
   }
 
   #answer(finished: TurnFinished): Answer {
+    const said = finished.limit || this.#keepsSteps ? this.#text || this.#textBefore : this.#text;
     return {
-      text: finished.limit || this.#keepsSteps ? this.#text || this.#textBefore : this.#text,
+      text: [this.#notice, this.#asks ? '' : said].filter((text) => text !== '').join('\n\n'),
       refusal: this.#refusal,
       toolCalls: finished.reason === 'tool_calls' ? this.#toolCalls : [],
       finished,

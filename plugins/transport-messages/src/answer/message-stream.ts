@@ -110,8 +110,9 @@ export class MessageWriter implements TurnWriter {
     }
   }
 
-  #text({ text, json, isRefusal }: TurnText): string {
+  #text({ text, json, isRefusal, isNotice }: TurnText): string {
     this.#refused ||= isRefusal === true;
+    if (isNotice) return this.#close() + blockFrames(this.#index++, { type: 'text', text });
     return `${this.#begin('text')}${this.#before}${json ?? escaped(text)}${this.#after}`;
   }
 

@@ -36,6 +36,8 @@ export class AnswerBuilder implements AnswerFold<Answer> {
   #content: AnswerBlock[] = [];
   /** The content of the steps that were left out. */
   #before: AnswerBlock[] = [];
+  /** What the server says: blocks of their own (S-74). */
+  readonly #notices = new Set<AnswerBlock>();
   #isNewStep = true;
   #refused = false;
   #connection: string | undefined;
@@ -68,14 +70,15 @@ export class AnswerBuilder implements AnswerFold<Answer> {
     this.#refused = false;
     if (this.#keepsSteps) return;
     if (this.#content.length > 0) this.#before = this.#content;
-    this.#content = [];
+    this.#content = this.#content.filter((block) => this.#notices.has(block));
   }
 
   #addContent(event: AgentEvent): void {
     switch (event.type) {
       case 'text':
         this.#refused ||= event.isRefusal === true;
-        this.#append('text', event.text);
+        if (event.isNotice) this.#addNotice(event.text);
+        else this.#append('text', event.text);
         break;
       case 'reasoning':
         this.#append('thinking', event.text);
@@ -87,6 +90,13 @@ export class AnswerBuilder implements AnswerFold<Answer> {
         this.#content.push(resultBlock(event, this.#visibility));
         break;
     }
+  }
+
+  #addNotice(text: string): void {
+    const block = { type: 'text', text } as const;
+    this.#notices.add(block);
+    this.#content.push(block);
+    this.#isNewStep = true;
   }
 
   /** Adds text to the last block, or begins one. */

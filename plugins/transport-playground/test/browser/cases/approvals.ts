@@ -97,14 +97,14 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('AP-3 a line that approves works too', async (t) => {
+  t.test('AP-3 a line that denies works too', async (t) => {
     const { page, topics, says } = await openGuarded(t, browser);
     says('Here it is.', 'treasure');
     await page.ask('Where is the treasure?');
-    await page.ask('approve all');
+    await page.ask('deny all');
     await answered(page, 'Here it is.');
-    await shows(page.cards.first(), 'approved');
-    t.same(topics, ['treasure']);
+    await shows(page.cards.first(), 'denied');
+    t.same(topics, []);
     t.same(page.problems, []);
   });
 
@@ -149,14 +149,14 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('AP-3 a line that approves is shown, also where the agent hides its tools', async (t) => {
+  t.test('AP-3 a line that denies is shown, also where the agent hides its tools', async (t) => {
     const { page, topics, says } = await openGuarded(t, browser, ', toolVisibility: none');
     says('Here it is.', 'treasure');
     await page.ask('Where is the treasure?');
-    await page.ask('approve all');
+    await page.ask('deny all');
     await answered(page, 'Here it is.');
-    await shows(page.cards.first(), 'approved');
-    t.same(topics, ['treasure']);
+    await shows(page.cards.first(), 'denied');
+    t.same(topics, []);
     t.same(page.problems, []);
   });
 
@@ -191,11 +191,11 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     });
   }
 
-  t.test('a message is changed after a line that approved, and the other version begins at that message', async (t) => {
+  t.test('a message is changed after a line that denied, and the other version begins at that message', async (t) => {
     const { app, page, says } = await openGuarded(t, browser);
     says('Here it is.', 'treasure');
     await page.ask('Where is the treasure?');
-    await page.ask('approve all');
+    await page.ask('deny all');
     await answered(page, 'Here it is.');
     app.models.respond(({ body }) => ({ text: `Answer to ${body.messages.at(-1)?.content}` }));
     await page.ask('And now?');
