@@ -68,7 +68,7 @@ export class TurnApprovals implements ApprovalDesk {
     return this.#outcomes ?? NO_OUTCOMES;
   }
 
-  /** The server's text about calls that were denied without a person; undefined if there are none. */
+  /** The server's text about calls that were denied without a person, if there are any. */
   get note(): TurnText | undefined {
     if (this.waiting.length > 0) return undefined;
     const denied = (this.#options.denied ?? []).flatMap(({ call, decision }) => {

@@ -46,7 +46,7 @@ export class ChunkWriter implements TurnWriter {
   /** Those that are not complete, by their ids: their indexes, and the characters written. */
   readonly #openCalls = new Map<string, { readonly index: number; written: number }>();
   #hasText = false;
-  /** The words of the model in a turn that may ask for approval. They are dropped if it does (S-74). */
+  /** What the model says in a turn that may ask for approval. Dropped if it does (S-74). */
   #held: string | undefined;
   #isShown = false;
   /** Inserted before the next text, to separate the texts of two steps. */

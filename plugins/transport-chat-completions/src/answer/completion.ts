@@ -30,7 +30,7 @@ export class AnswerBuilder implements AnswerFold {
   readonly #keepsSteps: boolean;
   readonly #toolCalls: TurnToolCall[] = [];
   #text = '';
-  /** What the server says, and whether that asks for approval: the words of the model are then left out (S-74). */
+  /** What the server says. If it asks for approval, the model's words are left out (S-74). */
   #notice = '';
   #asks = false;
   #refusal = '';
