@@ -177,7 +177,7 @@ export class MemorySession {
     };
   }
 
-  turns({ limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): readonly StoredTurn[] {
+  turns({ limit, order, after, maxBytes = Number.POSITIVE_INFINITY, reserve }: TurnPage): readonly StoredTurn[] {
     const step = order === 'asc' ? 1 : -1;
     const count = this.#turns.length;
     const first = order === 'asc' ? (after ?? 0) + 1 : Math.min((after ?? count + 1) - 1, count);
@@ -186,6 +186,7 @@ export class MemorySession {
       const stored = this.#turns[turn - 1];
       if (!stored) break;
       const { value, record } = stored;
+      reserve?.(stored.bytes + recordSize(record));
       page.push({ turn, messages: value.slice(), ...(record !== undefined && { record }) });
       bytes += stored.bytes;
     }

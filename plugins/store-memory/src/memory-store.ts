@@ -51,7 +51,7 @@ export class MemoryStore implements SessionStore {
   };
   readonly documents: DocumentStore = {
     put: async (id, name, text) => this.#putDocument(id, name, text),
-    get: async (project, name) => this.#document(project, name),
+    get: async (project, name, reserve) => this.#document(project, name, reserve),
     delete: async (project, name) => this.#deleteDocument(project, name),
   };
   readonly approvals: ApprovalStore = {
@@ -219,10 +219,12 @@ export class MemoryStore implements SessionStore {
     return true;
   }
 
-  #document(project: string, name: string): StoredDocument | undefined {
+  #document(project: string, name: string, reserve?: (bytes: number) => void): StoredDocument | undefined {
     const owner = this.#documentOwner(project, name);
     const text = owner?.document(name);
-    return owner && text !== undefined ? { id: owner.id, text } : undefined;
+    if (!owner || text === undefined) return undefined;
+    reserve?.(Buffer.byteLength(text));
+    return { id: owner.id, text };
   }
 
   #deleteDocument(project: string, name: string): number | undefined {

@@ -88,7 +88,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
   };
   readonly documents: DocumentStore = {
     put: (id, name, text) => this.#putDocument(id, name, text),
-    get: async (project, name) => this.#read(({ documents }) => documents.get(project, name)),
+    get: async (project, name, reserve) => this.#read(({ documents }) => documents.get(project, name, reserve)),
     delete: (project, name) => this.#deleteDocument(project, name),
   };
   readonly approvals: ApprovalStore = {

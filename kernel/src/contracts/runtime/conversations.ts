@@ -2,6 +2,7 @@ import type { Principal } from '../callers/principal.js';
 import type { AgentEvent } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { Metadata, SessionInfo, SessionPage, StoredTurn, TurnPage } from '../store/conversation-store.js';
+import type { Account } from './account.js';
 import type { ApprovalDecision } from './approvals.js';
 import type { Target } from './target.js';
 import type { TurnRecord } from './turn-record.js';
@@ -10,6 +11,9 @@ import type { TurnRecord } from './turn-record.js';
  * Session operations other than turns. Each method reaches only sessions of the principal's project
  * and of agents that the principal may use; any other id is `conversation_not_found`. No method
  * waits for a running turn: it works beside the turn, is refused, or ends the turn.
+ *
+ * What a method returns is reserved in the account that it is given before it is read from the
+ * store (S-71).
  *
  * Transports check scopes. All methods reject with a `TurnError`: `conversation_not_found`,
  * `store_failed`, and what they name.
@@ -35,10 +39,11 @@ export interface Conversations {
       readonly metadata?: { readonly name: string; readonly value: string } | undefined;
     },
     principal: Principal,
+    account: Account,
   ): Promise<readonly Conversation[]>;
   get(id: string, principal: Principal): Promise<Conversation>;
   setMetadata(id: string, metadata: Metadata, principal: Principal): Promise<Conversation>;
-  turns(id: string, page: TurnPage, principal: Principal): Promise<ConversationTurns>;
+  turns(id: string, page: Omit<TurnPage, 'reserve'>, principal: Principal, account: Account): Promise<ConversationTurns>;
   /**
    * Watches the turns of a session, whatever transport began them: those that wait or run, and
    * those that begin later. The first batch of a turn is what it has sent before, in fewer events,
@@ -77,12 +82,12 @@ export interface Conversations {
    */
   putDocument(id: string, name: string, text: string, principal: Principal): Promise<void>;
   /** The text under a name; undefined if there is none that the principal reaches. */
-  document(name: string, principal: Principal): Promise<ConversationDocument | undefined>;
+  document(name: string, principal: Principal, account: Account): Promise<ConversationDocument | undefined>;
   /**
    * Deletes a text.
    * @returns how many texts are left with its session; undefined if there was none.
    */
-  deleteDocument(name: string, principal: Principal): Promise<number | undefined>;
+  deleteDocument(name: string, principal: Principal, account: Account): Promise<number | undefined>;
   /**
    * Ends the waiting and running turns of a session, and denies its tool calls that wait for
    * approval. Resolves when they have settled.

@@ -180,6 +180,11 @@ export interface TurnPage {
    * number of bytes. So a page has at least one turn, if there is one. Unlimited by default.
    */
   readonly maxBytes?: number | undefined;
+  /**
+   * Called with the size of each turn, its messages as JSON and its record, before the store reads
+   * it. What it throws ends the reading, and is thrown on.
+   */
+  reserve?(bytes: number): void;
 }
 
 /** The messages of one turn of a session. @public */

@@ -16,7 +16,11 @@ export interface DocumentStore {
    * nothing if the session does not exist.
    */
   put(id: SessionId, name: string, text: string): Promise<void>;
-  get(project: string, name: string): Promise<StoredDocument | undefined>;
+  /**
+   * @param reserve called with the size of the text before the store reads it. What it throws is
+   *   thrown on.
+   */
+  get(project: string, name: string, reserve?: (bytes: number) => void): Promise<StoredDocument | undefined>;
   /**
    * Deletes a text, not its session. Returns how many texts are left with the session; undefined if
    * there was none.

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Principal, SessionStore } from '@plugboard/kernel';
 import {
+  type Account,
   type Conversation,
   type Conversations,
   conversationId,
@@ -14,6 +15,9 @@ import type { BegunSession, SessionSupervisor } from './session-supervisor.js';
 /** Sessions that are read from the store at once, to find those that match. */
 const READ_AT_ONCE = 200;
 
+/** Bytes that one session of a list may take: 16 pairs of metadata, its title and its keys. */
+const INFO_SIZE = 12 * 1024;
+
 /** The page of a list, and its filters. */
 export type ListPage = Parameters<Conversations['list']>[0];
 
@@ -22,7 +26,6 @@ export class SessionLists {
   readonly #sessions: SessionSupervisor;
   readonly #currentStore: () => SessionStore;
   readonly #storeCall: StoreCall;
-  #lastPage: Promise<unknown> = Promise.resolve();
 
   constructor(sessions: SessionSupervisor, currentStore: () => SessionStore, storeCall: StoreCall) {
     this.#sessions = sessions;
@@ -30,9 +33,10 @@ export class SessionLists {
     this.#storeCall = storeCall;
   }
 
-  async list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
+  async list(page: ListPage, principal: Principal, account: Account): Promise<readonly Conversation[]> {
+    account.require((isFiltered(page) ? READ_AT_ONCE + page.limit : page.limit) * INFO_SIZE);
     const found: Conversation[] = [];
-    for await (const conversation of this.#listed(page, principal)) {
+    for await (const conversation of this.#listed(page, principal, account)) {
       if (!matches(conversation, page)) continue;
       found.push(conversation);
       if (found.length === page.limit) break;
@@ -41,23 +45,28 @@ export class SessionLists {
   }
 
   /**
-   * Reads the sessions of a list. What the store cannot filter is read page by page: one page of
-   * one list at a time, between which other work runs.
+   * Reads the sessions of a list. What the store cannot filter is read page by page, and callers
+   * share the time that it takes.
    */
-  async *#listed(page: ListPage, principal: Principal): AsyncGenerator<Conversation> {
+  async *#listed(page: ListPage, principal: Principal, account: Account): AsyncGenerator<Conversation> {
     const { agent, status, search, metadata, limit, ...rest } = page;
     const { project, agents: own } = principal;
     const agents = agent === undefined ? own : [agent].filter((name) => own?.includes(name) ?? true);
     const read = (after: ListPage['after'], size: number) =>
       this.#storeCall(() => this.#store.list(project, { ...rest, after, limit: size, agents }), 'list');
-    const isFiltered = status !== undefined || search !== undefined || metadata !== undefined;
+    const readInTurn = async (after: ListPage['after']) => {
+      await setImmediate(); // what the page before it took is counted
+      await account.timeSlice();
+      return read(after, READ_AT_ONCE);
+    };
+    const size = isFiltered(page) ? READ_AT_ONCE : limit;
     const begun = await this.#begun({ ...rest, agents }, project);
     const seen = new Set(begun.map(({ conversation }) => conversation));
     const precedes = (one: SessionInfo, other: SessionInfo) =>
       rest.order === 'asc' ? one.updatedAt < other.updatedAt : one.updatedAt > other.updatedAt;
     for (let after = rest.after; ; ) {
       const last = after;
-      const infos = await (isFiltered ? this.#inTurn(() => read(last, READ_AT_ONCE)) : read(last, limit));
+      const infos = await (isFiltered(page) ? readInTurn(last) : read(last, limit));
       for (const info of infos) {
         for (let first = begun[0]; first && precedes(first, info); first = begun[0]) {
           yield this.#withStatus(first);
@@ -66,7 +75,7 @@ export class SessionLists {
         if (!seen.has(info.conversation)) yield this.#withStatus(info);
       }
       after = infos.at(-1);
-      if (infos.length >= (isFiltered ? READ_AT_ONCE : limit)) continue;
+      if (infos.length >= size) continue;
       for (const info of begun) yield this.#withStatus(info);
       return;
     }
@@ -85,15 +94,6 @@ export class SessionLists {
       .filter((_, at) => stored[at] === undefined)
       .sort((a, b) => sign * (a.since - b.since))
       .map(begunInfo);
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#lastPage.then(async () => {
-      await setImmediate();
-      return work();
-    });
-    this.#lastPage = done.catch(() => {}); // thrown to the list that it belongs to
-    return done;
   }
 
   get #store(): SessionStore {
@@ -118,6 +118,11 @@ export function begunInfo({ id, since, user, messages }: BegunSession): SessionI
     title: sessionTitle(messages),
     metadata: {},
   };
+}
+
+/** Whether a list has filters that the store does not know. */
+function isFiltered({ status, search, metadata }: ListPage): boolean {
+  return status !== undefined || search !== undefined || metadata !== undefined;
 }
 
 function matches({ title, id, metadata, status }: Conversation, wanted: ListPage): boolean {

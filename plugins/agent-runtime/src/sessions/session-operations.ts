@@ -10,6 +10,7 @@ import type {
   Target,
 } from '@plugboard/kernel/contracts';
 import {
+  Account,
   conversationId,
   ExpiryClock,
   isConversationId,
@@ -82,8 +83,8 @@ export class SessionOperations implements Conversations {
     return this.#created(id);
   }
 
-  list(page: ListPage, principal: Principal): Promise<readonly Conversation[]> {
-    return this.#lists.list(page, principal);
+  list(page: ListPage, principal: Principal, account: Account): Promise<readonly Conversation[]> {
+    return this.#lists.list(page, principal, account);
   }
 
   async get(id: string, principal: Principal): Promise<Conversation> {
@@ -96,10 +97,16 @@ export class SessionOperations implements Conversations {
     return this.get(conversation, principal);
   }
 
-  async turns(conversation: string, page: TurnPage, principal: Principal): Promise<ConversationTurns> {
+  async turns(
+    conversation: string,
+    page: Omit<TurnPage, 'reserve'>,
+    principal: Principal,
+    account: Account,
+  ): Promise<ConversationTurns> {
     const { info, isStored } = await this.#requireOrBegun(conversation, principal);
     const { id } = info;
-    return this.#withTools(id, isStored ? await this.#storeCall(() => this.#store.turns(id, page), 'turns', id) : []);
+    const read = () => this.#store.turns(id, { ...page, reserve: reserveIn(account) });
+    return this.#withTools(id, isStored ? await this.#storeCall(read, 'turns', id) : []);
   }
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {
@@ -156,14 +163,15 @@ export class SessionOperations implements Conversations {
     await this.#storeCall(() => this.#store.documents.put(id, name, text), 'documents.put', id);
   }
 
-  async document(name: string, { project, agents }: Principal): Promise<ConversationDocument | undefined> {
-    const found = await this.#storeCall(() => this.#store.documents.get(project, name), 'documents.get');
+  async document(name: string, { project, agents }: Principal, account: Account): Promise<ConversationDocument | undefined> {
+    const read = () => this.#store.documents.get(project, name, reserveIn(account));
+    const found = await this.#storeCall(read, 'documents.get');
     if (!found || agents?.includes(found.id.agent) === false) return undefined;
     return { conversation: conversationId(found.id), agent: found.id.agent, text: found.text };
   }
 
-  async deleteDocument(name: string, principal: Principal): Promise<number | undefined> {
-    if (!(await this.document(name, principal))) return undefined;
+  async deleteDocument(name: string, principal: Principal, account: Account): Promise<number | undefined> {
+    if (!(await this.document(name, principal, account))) return undefined;
     return this.#storeCall(() => this.#store.documents.delete(principal.project, name), 'documents.delete');
   }
 
@@ -272,6 +280,11 @@ export class SessionOperations implements Conversations {
       },
     };
   }
+}
+
+/** Reserves what is read from the store, before it is. */
+function reserveIn(account: Account): (bytes: number) => void {
+  return (bytes) => account.require(Account.costOf(bytes));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
-import { conversationId, OPEN, TurnError, textOf } from '@plugboard/kernel/contracts';
+import { Account, conversationId, OPEN, TurnError, textOf } from '@plugboard/kernel/contracts';
 import type { HostServer } from '@plugboard/kernel/internal';
 import { standardError, systemIds } from '@plugboard/kernel/internal';
 import { composeServer } from '../server/compose.js';
@@ -83,7 +83,8 @@ class InProcess implements ChatAgents {
   }
 
   async sessions(agent: string) {
-    const listed = await this.#runtime.conversations.list({ agent, limit: MAX_LISTED, order: 'desc' }, OPEN);
+    const page = { agent, limit: MAX_LISTED, order: 'desc' } as const;
+    const listed = await this.#reading((account) => this.#runtime.conversations.list(page, OPEN, account));
     return listed.map(({ id, title, updatedAt }) => ({ key: id.key, title: title ?? '', updatedAt: new Date(updatedAt) }));
   }
 
@@ -91,7 +92,7 @@ class InProcess implements ChatAgents {
     const id = conversationId({ project: OPEN.project, agent, key });
     try {
       const page = { limit: MAX_LAST_MESSAGES, order: 'desc' } as const;
-      const { turns } = await this.#runtime.conversations.turns(id, page, OPEN);
+      const { turns } = await this.#reading((account) => this.#runtime.conversations.turns(id, page, OPEN, account));
       const messages = turns.toReversed().flatMap((turn) => turn.messages);
       return messages
         .flatMap(({ role, content }) => (role === 'user' || role === 'assistant' ? [{ role, text: textOf(content) }] : []))
@@ -102,6 +103,13 @@ class InProcess implements ChatAgents {
       if (error.code === 'conversation_not_found') return [];
       throw new ChatError(error.message);
     }
+  }
+
+  /** @param read is given the memory for what it reads. */
+  async #reading<T>(read: (account: Account) => Promise<T>): Promise<T> {
+    const account = new Account(this.#server.budgets.memory, OPEN);
+    const leave = account.hold();
+    return read(account).finally(leave);
   }
 
   async *run({ agent, session, input, signal }: ChatTurn): AsyncGenerator<ChatEvent> {

@@ -97,21 +97,22 @@ export class StoredResponses {
   /** @param account in which its memory is reserved. @throws TurnError */
   async get(id: string, principal: Principal, account: Account): Promise<StoredResponse | undefined> {
     if (!isResponseId(id)) return undefined;
-    const found = await this.#conversations.document(id, principal);
+    const before = account.reserved;
+    const found = await this.#conversations.document(id, principal, account);
     if (!found) return undefined;
     const { conversation, agent, text } = found;
-    const memory = Account.costOf(text.length);
-    account.require(memory);
+    const memory = account.reserved - before;
     const { turn, chain: isChain, response, input, carried = NOTHING_CARRIED } = JSON.parse(text) as ResponseDocument;
     return { conversation, agent, turn, isChain, response: JSON.stringify(response), input, carried, memory };
   }
 
-  /** The place of a response, which takes no memory. @throws TurnError */
+  /** The place of a response. What it carries stays reserved. @throws TurnError */
   async locate(id: string, principal: Principal, account: Account): Promise<LocatedResponse | undefined> {
     const found = await this.get(id, principal, account);
     if (!found) return undefined;
     const { conversation, agent, turn, isChain, carried, memory } = found;
-    account.release(memory);
+    const kept = isNothing(carried) ? 0 : Account.costOf(Buffer.byteLength(JSON.stringify(carried)));
+    account.release(memory - Math.min(memory, kept));
     return { conversation, agent, turn, isChain, carried };
   }
 
@@ -123,8 +124,8 @@ export class StoredResponses {
    * @throws TurnError
    */
   async delete(id: string, principal: Principal, account: Account): Promise<boolean> {
-    const stored = await this.get(id, principal, account);
-    const left = stored && (await this.#conversations.deleteDocument(id, principal));
+    const stored = await this.locate(id, principal, account);
+    const left = stored && (await this.#conversations.deleteDocument(id, principal, account));
     if (!stored || left === undefined) return false;
     if (stored.isChain && left === 0) await this.#deleteEmpty(stored.conversation, principal);
     return true;
@@ -155,7 +156,7 @@ export class StoredResponses {
   /**
    * The conversation up to a response, its own turn included.
    *
-   * @param account in which its memory is reserved before it is loaded (S-52).
+   * @param account in which the memory of each turn is reserved before it is loaded (S-52).
    * @throws TurnError
    */
   async history(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
@@ -174,12 +175,11 @@ export class StoredResponses {
     account: Account,
     shown: (messages: readonly Message[], view: ToolView) => readonly Message[],
   ): Promise<readonly Message[]> {
-    const { bytes } = await this.#conversations.get(conversation, principal);
-    account.require(Account.costOf(bytes));
     const messages: Message[] = [];
     for (let after = 0; after < turn; ) {
       const limit = Math.min(MAX_TURNS, turn - after);
-      const page = await this.#conversations.turns(conversation, { order: 'asc', limit, after, maxBytes: MAX_BYTES }, principal);
+      const wanted = { order: 'asc', limit, after, maxBytes: MAX_BYTES } as const;
+      const page = await this.#conversations.turns(conversation, wanted, principal, account);
       if (page.turns.length === 0) break;
       for (const one of page.turns) messages.push(...shown(one.messages, page));
       after += page.turns.length;

@@ -22,7 +22,12 @@ export class DocumentTable {
     return [...(before ? [before] : []), { id, bytes: Buffer.byteLength(text) }];
   }
 
-  get(project: string, name: string): StoredDocument | undefined {
+  get(project: string, name: string, reserve?: (bytes: number) => void): StoredDocument | undefined {
+    if (reserve) {
+      const size = this.#sizeOf(project, name);
+      if (!size) return undefined;
+      reserve(-size.bytes);
+    }
     const row = this.#sql.get.get(project, name) as DocumentRow | undefined;
     return row && { id: { project, agent: row.agent, key: row.key }, text: row.body };
   }

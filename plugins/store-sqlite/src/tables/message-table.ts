@@ -40,6 +40,11 @@ export class MessageTable {
     return { ...this.#decodeAll(session, record === undefined ? rows : rows.slice(1)), record };
   }
 
+  /** The size of the messages that led to a version, and of the record. */
+  sizeOf(session: number, version: number): number {
+    return Number(this.#sql.size.get(session, version)?.size ?? 0);
+  }
+
   #decodeAll(session: number, rows: readonly Record<string, SQLOutputValue>[]) {
     return {
       messages: rows.map((row) => this.#decode(session, row)),
@@ -57,5 +62,6 @@ export class MessageTable {
 const SQL = {
   add: 'INSERT INTO message (session, turn, place, body) VALUES (?, ?, ?, ?)',
   load: 'SELECT turn, place, body FROM message WHERE session = ? AND place >= 0 ORDER BY turn, place',
+  size: 'SELECT total(octet_length(body)) AS size FROM message WHERE session = ? AND turn = ?',
   loadTurn: 'SELECT turn, place, body FROM message WHERE session = ? AND turn = ? ORDER BY place',
 } as const;

@@ -94,7 +94,7 @@ export class SessionTable {
     return this.#find(id) !== undefined;
   }
 
-  turns(id: SessionId, { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): readonly StoredTurn[] {
+  turns(id: SessionId, { limit, order, after, maxBytes = Number.POSITIVE_INFINITY, reserve }: TurnPage): readonly StoredTurn[] {
     const session = this.#find(id);
     if (!session) return [];
     const count = session.version - session.base;
@@ -102,6 +102,7 @@ export class SessionTable {
     const first = order === 'asc' ? (after ?? 0) + 1 : Math.min((after ?? count + 1) - 1, count);
     const page: StoredTurn[] = [];
     for (let turn = first, size = 0; turn >= 1 && turn <= count && page.length < limit && size < maxBytes; turn += step) {
+      reserve?.(this.#messages.sizeOf(session.id, session.base + turn));
       const { messages, bytes, record } = this.#messages.turn(session.id, session.base + turn);
       page.push({ turn, messages, ...(record !== undefined && { record }) });
       size += bytes;

@@ -204,7 +204,11 @@ export class PlainStore implements SessionStore {
 
   readonly documents: DocumentStore = {
     put: (id, name, text) => this.putDocument(id, name, text),
-    get: (project, name) => this.document(project, name),
+    get: async (project, name, reserve) => {
+      const found = await this.document(project, name);
+      if (found) reserve?.(Buffer.byteLength(found.text));
+      return found;
+    },
     delete: (project, name) => this.deleteDocument(project, name),
   };
 
@@ -266,7 +270,7 @@ export class PlainStore implements SessionStore {
 
   async turns(
     id: SessionId,
-    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
+    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY, reserve }: TurnPage,
   ): Promise<readonly StoredTurn[]> {
     const session = this.sessions.get(this.keyOf(id));
     const turns: StoredTurn[] = (session?.turns ?? []).map((messages, i) => {
@@ -277,7 +281,9 @@ export class PlainStore implements SessionStore {
     const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
     const sizes = later.map(({ messages }) => messages.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), 0));
     const before = (index: number) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
-    return structuredClone(later.slice(0, limit).filter((_, index) => before(index) < maxBytes));
+    const page = later.slice(0, limit).filter((_, index) => before(index) < maxBytes);
+    for (const [index, { record = '' }] of page.entries()) reserve?.((sizes[index] ?? 0) + Buffer.byteLength(record));
+    return structuredClone(page);
   }
 
   async putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {

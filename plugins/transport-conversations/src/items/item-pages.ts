@@ -1,4 +1,4 @@
-import type { ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
+import type { Account, ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
 import type { Page } from '@plugboard/openai-protocol';
 import type { Item } from './item.js';
 import { isSameItem, parseItemId } from './item-id.js';
@@ -7,7 +7,16 @@ import { itemsOf } from './turn-to-items.js';
 const TURNS_AT_ONCE = 20;
 
 /** Reads a page of turns of one conversation. */
-export type ReadTurns = (page: TurnPage) => Promise<ConversationTurns>;
+export type ReadTurns = (page: Omit<TurnPage, 'reserve'>) => Promise<ConversationTurns>;
+
+/** Lets go of the turns that were read before, whose entries are on the page as text. */
+export function releasing(account: Account, read: ReadTurns): ReadTurns {
+  const before = account.reserved;
+  return (page) => {
+    account.release(account.reserved - before);
+    return read(page);
+  };
+}
 
 /** Where to read items. */
 export interface ItemRange {

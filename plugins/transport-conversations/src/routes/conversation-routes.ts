@@ -1,5 +1,5 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
-import { type AgentRuntime, type Conversation, type Conversations, TurnError } from '@plugboard/kernel/contracts';
+import { type Account, type AgentRuntime, type Conversation, type Conversations, TurnError } from '@plugboard/kernel/contracts';
 import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,
@@ -15,7 +15,7 @@ import {
   wrongValue,
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { findItem } from '../items/item-pages.js';
+import { findItem, type ReadTurns } from '../items/item-pages.js';
 import { mapItemErrors, messagesOf } from '../items/items-to-messages.js';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { keyOf } from './key.js';
@@ -76,14 +76,14 @@ export class ConversationRoutes {
     ];
   }
 
-  async #list({ query, principal }: HttpRequest): Promise<Page> {
+  async #list({ query, principal, account }: HttpRequest): Promise<Page> {
     const { limit, order, after } = listQueryOf(query);
     const user = parseSessionKey(singleValue(query, 'user'), 'user');
     const filter = { user, agent: singleValue(query, 'agent'), status: statusOf(query), search: searchOf(query) };
     const from = after === undefined ? undefined : await this.#placeOf(after, principal);
     const wanted = { limit: limit + 1, order, after: from, ...filter, metadata: metadataOf(query) };
     const page = new Page({ limit, maxBytes: this.#maxPageBytes });
-    for (const conversation of await this.#conversations.list(wanted, principal))
+    for (const conversation of await this.#conversations.list(wanted, principal, account))
       if (!page.add(conversationBody(conversation), listCursor(conversation))) break;
     return page;
   }
@@ -123,12 +123,12 @@ export class ConversationRoutes {
     return { id, object: 'conversation.deleted', deleted: true };
   }
 
-  async #fork({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
+  async #fork({ params: { id = '' }, body, principal, account }: HttpRequest): Promise<ConversationBody> {
     const { id: copy, after_item } = body as Fields;
     const key = keyOf(copy, 'id');
     const item = optionalString(after_item, 'after_item');
     const original = await this.#conversations.get(id, principal);
-    const turns = item === undefined ? undefined : await this.#turnsUpTo(item, original, principal);
+    const turns = item === undefined ? undefined : await this.#turnsUpTo(item, original, principal, account);
     return conversationBody(await this.#conversations.fork(id, { key, turns }, principal));
   }
 
@@ -137,8 +137,9 @@ export class ConversationRoutes {
   }
 
   /** The number of complete turns up to and including an item. */
-  async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal): Promise<number> {
-    const found = await findItem(conversation, (page) => this.#conversations.turns(conversation, page, principal), item);
+  async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal, account: Account): Promise<number> {
+    const read: ReadTurns = (page) => this.#conversations.turns(conversation, page, principal, account);
+    const found = await findItem(conversation, read, item);
     if (!found) throw invalidValue('after_item', 'the conversation has no such item');
     return found.isLast ? found.turn : found.turn - 1;
   }

@@ -1,10 +1,10 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
-import type { AgentRuntime, Conversations } from '@plugboard/kernel/contracts';
+import type { Account, AgentRuntime, Conversations } from '@plugboard/kernel/contracts';
 import { connectionForTextOnly } from '@plugboard/open-responses';
 import { invalidRequest, invalidValue, listQueryOf, missingParameter, Page } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import type { Item } from '../items/item.js';
-import { findItem, type ReadTurns, readItems } from '../items/item-pages.js';
+import { findItem, type ReadTurns, readItems, releasing } from '../items/item-pages.js';
 import { mapItemErrors, someMessagesOf } from '../items/items-to-messages.js';
 import { itemsOf } from '../items/turn-to-items.js';
 import { route } from './route.js';
@@ -42,16 +42,16 @@ export class ItemRoutes {
     ];
   }
 
-  async #list({ params: { id = '' }, query, principal }: HttpRequest): Promise<Page> {
+  async #list({ params: { id = '' }, query, principal, account }: HttpRequest): Promise<Page> {
     const range = listQueryOf(query);
     const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
-    if (await readItems(id, this.#turnsOf(id, principal), range, page)) return page;
+    if (await readItems(id, releasing(account, this.#turnsOf(id, principal, account)), range, page)) return page;
     await this.#conversations.get(id, principal); // throws 404 if the conversation does not exist
     throw invalidValue('after', 'the conversation has no such item');
   }
 
-  async #retrieve({ params: { id = '', item = '' }, principal }: HttpRequest): Promise<Item> {
-    const found = await findItem(id, this.#turnsOf(id, principal), item);
+  async #retrieve({ params: { id = '', item = '' }, principal, account }: HttpRequest): Promise<Item> {
+    const found = await findItem(id, this.#turnsOf(id, principal, account), item);
     if (found) return found.item;
     await this.#conversations.get(id, principal);
     throw invalidRequest('No item with this id was found in the conversation.', { status: 404, param: 'item_id' });
@@ -81,8 +81,8 @@ export class ItemRoutes {
       : undefined;
   }
 
-  #turnsOf(id: string, principal: Principal): ReadTurns {
-    return (page) => this.#conversations.turns(id, page, principal);
+  #turnsOf(id: string, principal: Principal, account: Account): ReadTurns {
+    return (page) => this.#conversations.turns(id, page, principal, account);
   }
 
   get #conversations(): Conversations {

@@ -2,6 +2,7 @@ import type { Extensions } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { invalidValue, listQueryOf, Page } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { releasing } from '../items/item-pages.js';
 import { readTurns } from '../turns/turn-pages.js';
 import { route } from './route.js';
 
@@ -30,11 +31,12 @@ export class TurnRoutes {
     ];
   }
 
-  async #list({ params: { id = '' }, query, principal }: HttpRequest): Promise<Page> {
+  async #list({ params: { id = '' }, query, principal, account }: HttpRequest): Promise<Page> {
     const { conversations } = this.#runtimes.one();
     const range = listQueryOf(query);
     const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
-    if (await readTurns(id, (turns) => conversations.turns(id, turns, principal), range, page)) return page;
+    const read = releasing(account, (turns) => conversations.turns(id, turns, principal, account));
+    if (await readTurns(id, read, range, page)) return page;
     await conversations.get(id, principal); // throws 404 if the conversation does not exist
     throw invalidValue('after', 'the conversation has no such turn');
   }

@@ -17,6 +17,20 @@ export function documentCases({ add, clock, canReopen }: Suite): void {
     assert.equal(await store.documents.get(SESSION.project, 'resp_3'), undefined);
   });
 
+  add('says how large a document is before it is read', async (store) => {
+    await store.commit(SESSION, { expected: 0, messages: turn(1) });
+    await store.documents.put(SESSION, 'resp_1', 'ü'.repeat(1_000));
+    const sizes: number[] = [];
+    await store.documents.get(SESSION.project, 'resp_1', (bytes) => sizes.push(bytes));
+    await store.documents.get(SESSION.project, 'resp_2', (bytes) => sizes.push(bytes));
+    assert.deepEqual(sizes, [2_000]);
+    const full = new Error('full');
+    const reserve = () => {
+      throw full;
+    };
+    await assert.rejects(store.documents.get(SESSION.project, 'resp_1', reserve), (error) => error === full);
+  });
+
   add('isolates the documents of projects', async (store) => {
     await store.create(SESSION, { metadata: {}, messages: [] });
     await store.create(ABROAD, { metadata: {}, messages: [] });

@@ -47,6 +47,21 @@ export function turnPageCases({ add, canReopen }: Suite): void {
     assert.deepEqual(await read({ order: 'desc', maxBytes: 2 * size }), [6], 'bytes of UTF-8, not characters');
   });
 
+  add('says how large each turn is before it is read', async (store) => {
+    const messages = [{ role: 'user', content: 'ü'.repeat(1_000) }] as const;
+    await store.commit(SESSION, { expected: 0, messages });
+    await store.commit(SESSION, { expected: 1, messages: turn(2) });
+    const sizes: number[] = [];
+    await store.turns(SESSION, { limit: 1, order: 'asc', reserve: (bytes) => sizes.push(bytes) });
+    assert.equal(sizes.length, 1);
+    assert.ok((sizes[0] ?? 0) >= 2_000, 'bytes of UTF-8');
+    const full = new Error('full');
+    const reserve = () => {
+      throw full;
+    };
+    await assert.rejects(store.turns(SESSION, { limit: 2, order: 'asc', reserve }), (error) => error === full);
+  });
+
   add('numbers the turns of a session that replaces a deleted one from 1', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.delete(SESSION);
