@@ -85,6 +85,7 @@ function faulty(store: SessionStore): SessionStore {
     } satisfies SessionStore['idempotency'],
     pendingToolCalls: {
       save: (owner, keys, messages) => faults.apply('pendingToolCalls.save', () => pendingToolCalls.save(owner, keys, messages)),
+      find: (owner, keys) => faults.apply('pendingToolCalls.find', () => pendingToolCalls.find(owner, keys)),
       load: (owner, key) => faults.apply('pendingToolCalls.load', () => pendingToolCalls.load(owner, key)),
     } satisfies SessionStore['pendingToolCalls'],
   };

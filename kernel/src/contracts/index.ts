@@ -64,6 +64,7 @@ export {
 } from './messages/message.js';
 export { openToolCalls } from './messages/open-tool-calls.js';
 export { parseJson } from './messages/parse-json.js';
+export { matchLine, SHAPE_LIMITS } from './messages/shape-limits.js';
 export { withSummary } from './messages/with-summary.js';
 export type { ModelEnd, ModelText, ModelToolCall, ModelToolCallDelta, ToolDeclaration } from './model/model-connector.js';
 export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';

@@ -10,6 +10,7 @@ import {
   type Metadata,
   type NewSession,
   type PendingToolCalls,
+  type PendingToolCallsOwner,
   SessionExists,
   type SessionId,
   type SessionInfo,
@@ -207,11 +208,17 @@ export class StarterStore implements SessionStore {
         const saved = { messages: structuredClone(messages), until: this.#clock.now() + HOUR };
         for (const key of callIds) calls.set(keyOf({ ...owner, key }), saved);
       }),
-    load: async (owner, key): Promise<readonly Message[] | undefined> => {
-      const found = this.#state.calls.get(keyOf({ ...owner, key }));
-      return found && found.until > this.#clock.now() ? structuredClone(found.messages) : undefined;
+    find: async (owner, keys) => {
+      const pending = keys.map((key) => [key, this.#pendingCall(owner, key)] as const);
+      return new Map(pending.flatMap(([key, messages]) => (messages ? [[key, JSON.stringify(messages).length]] : [])));
     },
+    load: async (owner, key) => structuredClone(this.#pendingCall(owner, key)),
   };
+
+  #pendingCall(owner: PendingToolCallsOwner, key: string): readonly Message[] | undefined {
+    const found = this.#state.calls.get(keyOf({ ...owner, key }));
+    return found && found.until > this.#clock.now() ? found.messages : undefined;
+  }
 
   readonly documents: DocumentStore = {
     put: (id, name, text) =>

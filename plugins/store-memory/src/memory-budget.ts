@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Logger, Message } from '@plugboard/kernel';
 import type { IdempotencyRecord } from '@plugboard/kernel/contracts';
 import type { Entry, ExpiringMap } from './expiring-map.js';
+import type { FrozenCopy } from './frozen-copy.js';
 import { MAX_RECORDS } from './memory-idempotency.js';
 import type { MemorySession } from './memory-session.js';
 
@@ -20,7 +21,7 @@ type Limit = Exclude<keyof MemoryLimits, 'maxRecords'>;
 /** Everything the store holds. All of it shares the byte limit; the number is limited per kind. */
 interface StoreContents {
   readonly sessions: ExpiringMap<MemorySession>;
-  readonly pendingCalls: ExpiringMap<readonly Message[]>;
+  readonly pendingCalls: ExpiringMap<FrozenCopy<readonly Message[]>>;
   readonly records: ExpiringMap<IdempotencyRecord>;
   /** The versions from which deleted and evicted sessions continue. */
   readonly tombstones: ExpiringMap<number>;

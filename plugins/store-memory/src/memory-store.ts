@@ -47,7 +47,11 @@ interface MemoryStoreOptions extends MemoryLimits {
 export class MemoryStore implements SessionStore {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
-    load: async (owner, key) => this.#pendingCalls.get(pendingCallKey(owner, key))?.value,
+    find: async (owner, keys) => {
+      const entries = keys.map((key) => [key, this.#pendingCalls.get(pendingCallKey(owner, key))] as const);
+      return new Map(entries.flatMap(([key, entry]) => (entry ? [[key, entry.value.bytes]] : [])));
+    },
+    load: async (owner, key) => this.#pendingCalls.get(pendingCallKey(owner, key))?.value.value,
   };
   readonly documents: DocumentStore = {
     put: async (id, name, text) => this.#putDocument(id, name, text),
@@ -66,7 +70,7 @@ export class MemoryStore implements SessionStore {
   readonly #sessions: ExpiringMap<MemorySession>;
   /** The versions from which deleted and evicted sessions continue, by opaque id. */
   readonly #tombstones: ExpiringMap<number>;
-  readonly #pendingCalls: ExpiringMap<readonly Message[]>;
+  readonly #pendingCalls: ExpiringMap<ReturnType<typeof copyMessages>>;
   readonly #budget: MemoryBudget;
   /** Opaque ids of sessions by the ids of their running turns. */
   readonly #running = new Map<string, string>();
@@ -309,7 +313,7 @@ export class MemoryStore implements SessionStore {
     const copy = copyMessages(messages);
     this.#budget.assertFits(copy.bytes, 'a turn with pending tool calls');
     const share = Math.ceil(copy.bytes / keys.length); // all keys share one copy
-    for (const key of keys) this.#pendingCalls.set(pendingCallKey(owner, key), copy.value, share, owner.project);
+    for (const key of keys) this.#pendingCalls.set(pendingCallKey(owner, key), copy, share, owner.project);
     this.#budget.evict();
   }
 

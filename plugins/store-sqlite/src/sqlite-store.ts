@@ -84,6 +84,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
       await this.#write('durable', ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
       this.#count([{ project: owner.project, bytes }]);
     },
+    find: async (owner, keys) => this.#read(({ pendingCalls }) => pendingCalls.find(owner, keys)),
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
   };
   readonly documents: DocumentStore = {

@@ -11,8 +11,9 @@ export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
  *
  * 1. The turn ends with calls for the caller: `save` stores its messages, once for all of them,
  *    under one key per call.
- * 2. The caller sends the results in its next request: `load` returns the messages. A request may
- *    be retried, so `load` removes nothing.
+ * 2. The caller sends the results in its next request: `find` says which of its calls have messages
+ *    here, and how large these are; `load` returns them. A request may be retried, so `load` removes
+ *    nothing.
  * 3. An hour after `save` the messages expire.
  *
  * @experimental
@@ -20,6 +21,11 @@ export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
 export interface PendingToolCalls {
   /** Stores messages under each key, and replaces what an earlier `save` stored there. */
   save(owner: PendingToolCallsOwner, keys: readonly string[], messages: readonly Message[]): Promise<void>;
+  /**
+   * Returns the keys that have messages, with the bytes of these messages as JSON: one look-up for
+   * all calls of a request.
+   */
+  find(owner: PendingToolCallsOwner, keys: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
    * Returns the messages stored under a key, or undefined if there are none or they have expired.
    */

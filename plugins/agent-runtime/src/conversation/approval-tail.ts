@@ -73,8 +73,9 @@ export class ApprovalTail {
   async settle(overtakes: boolean): Promise<SettledTail> {
     const { principal } = this.#context.request;
     const settled: Approval[] = [];
+    const decisions = new Map(this.#decisions?.toReversed().map((decision) => [decision.id, decision])); // the first one counts
     for (const approval of this.#open.approvals) {
-      const decision = this.#decisions?.find(({ id }) => id === approval.id);
+      const decision = decisions.get(approval.id);
       if (decision) {
         const { approve, reason } = decision;
         settled.push(await this.#records.decide(approval, { approve, reason, by: 'person' }, principal));

@@ -36,8 +36,9 @@ export function withResults(
   const lead = answer.slice(0, start);
   const end = endOfResults(added);
   const isImages = (index: number) => isToolImagesMessage(lead, index);
+  const results = resultsIn(lead);
   return [
-    ...added.slice(0, end).map((message) => resultFor(message, lead, outcomes)),
+    ...added.slice(0, end).map((message) => resultFor(message, results, outcomes)),
     ...lead.filter((_, index) => isImages(index)),
     ...added.slice(end),
     ...answer.slice(start),
@@ -53,15 +54,28 @@ export function startOfAnswer(answer: readonly Message[]): number {
 /** Puts results in the place of the empty ones in the conversation for the model. */
 export function withLead(conversation: readonly Message[], lead: readonly Message[]): readonly Message[] {
   if (lead.length === 0) return conversation;
-  const replaced = conversation.map((message) => resultFor(message, lead, new Map()));
+  const results = resultsIn(lead);
+  const replaced = conversation.map((message) => resultFor(message, results, new Map()));
   const images = lead.filter((_, index) => isToolImagesMessage(lead, index));
   const last = replaced.findLastIndex(({ role }) => role === 'tool') + 1;
   return [...replaced.slice(0, last), ...images, ...replaced.slice(last)];
 }
 
-function resultFor(message: Message, lead: readonly Message[], outcomes: ReadonlyMap<string, ToolOutcome>): Message {
+/** The results among messages, by the ids of their calls: the first of each. */
+function resultsIn(messages: readonly Message[]): ReadonlyMap<string, ToolMessage> {
+  const results = new Map<string, ToolMessage>();
+  for (const message of messages)
+    if (message.role === 'tool' && !results.has(message.tool_call_id)) results.set(message.tool_call_id, message);
+  return results;
+}
+
+function resultFor(
+  message: Message,
+  results: ReadonlyMap<string, ToolMessage>,
+  outcomes: ReadonlyMap<string, ToolOutcome>,
+): Message {
   if (message.role !== 'tool') return message;
-  const found = lead.find((one) => one.role === 'tool' && one.tool_call_id === message.tool_call_id);
+  const found = results.get(message.tool_call_id);
   const outcome = outcomes.get(message.tool_call_id);
   return found ?? (outcome ? { ...message, content: outcome.content } : message);
 }

@@ -1,6 +1,13 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Message, Principal, SessionStore } from '@plugboard/kernel';
-import { type AssistantMessage, callerId, openToolCalls, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
+import {
+  type AssistantMessage,
+  callerId,
+  isToolImagesMessage,
+  openToolCalls,
+  type PendingToolCallsOwner,
+  textOf,
+} from '@plugboard/kernel/contracts';
 
 /**
  * Keeps the calls and results of the agent's own tools in a stateless turn that ended with client
@@ -8,7 +15,7 @@ import { type AssistantMessage, callerId, openToolCalls, type PendingToolCallsOw
  * that each tool runs once and the model receives complete batches.
  *
  * They belong to one caller, a token or a JWT subject (S-43). The key is a hash of the caller, the
- * random id of the call, and the text of the user's last message. Nothing is stored for a caller
+ * random id of the call, and a hash of the user's last message. Nothing is stored for a caller
  * without an identity (S-58).
  */
 export class MixedCalls {
@@ -44,54 +51,109 @@ export class MixedCalls {
    * of them once. A caller that was shown the agent's own calls may have sent them too: then its
    * messages are complete and stay.
    *
-   * @param onLoad receives what is loaded. May throw.
+   * Takes time in proportion to the messages: the words of a user are hashed once, not for each
+   * answer to them, and all calls are looked up together (S-63).
+   *
+   * @param onLoad receives the size of messages in bytes before they are loaded. May throw.
    */
-  async expand(messages: readonly Message[], onLoad: (stored: readonly Message[]) => void): Promise<readonly Message[]> {
-    if (this.#caller === undefined || !messages.some(callsTools)) return messages;
-    const expanded = new Set<string>();
+  async expand(messages: readonly Message[], onLoad: (bytes: number) => void): Promise<readonly Message[]> {
+    const keys = this.#keysOf(messages);
+    if (keys.size === 0) return messages;
+    const found = await this.#store.pendingToolCalls.find(this.#owner, [...new Set(keys.values())]);
+    if (found.size === 0) return messages;
+    const sent = new SentCalls(messages);
+    const left = new Map(found);
     const whole: Message[] = [];
     for (const [index, message] of messages.entries()) {
-      const key = callsTools(message) ? this.#key(message.tool_calls?.[0]?.id ?? '', lastWords(whole)) : undefined;
-      const isNew = key !== undefined && !expanded.has(key);
-      const stored = isNew ? await this.#store.pendingToolCalls.load(this.#owner, key) : undefined;
-      if (stored) onLoad(stored);
-      if (isNew) expanded.add(key);
-      const isMissing = stored && !hasCalls(turnAround(messages, index), stored);
-      whole.push(...(isMissing ? stored : [message]));
+      const key = keys.get(index);
+      const bytes = key === undefined ? undefined : left.get(key);
+      let stored: readonly Message[] | undefined;
+      if (key !== undefined && bytes !== undefined) {
+        left.delete(key);
+        onLoad(bytes);
+        stored = await this.#store.pendingToolCalls.load(this.#owner, key);
+      }
+      if (stored && !sent.haveAll(stored, index)) for (const one of stored) whole.push(one);
+      else whole.push(message);
     }
     return whole;
   }
 
+  /** The keys of the messages with client tool calls, by their indexes. */
+  #keysOf(messages: readonly Message[]): ReadonlyMap<number, string> {
+    const keys = new Map<number, string>();
+    if (this.#caller === undefined) return keys;
+    let words: string | undefined;
+    for (const [index, message] of messages.entries()) {
+      if (isUser(messages, index)) words = undefined;
+      else if (callsTools(message)) {
+        words ??= lastWords(messages, index);
+        keys.set(index, this.#key(message.tool_calls?.[0]?.id ?? '', words));
+      }
+    }
+    return keys;
+  }
+
+  /** @param words a hash of them. */
   #key(callId: string, words: string): string {
-    return createHash('sha256')
-      .update(JSON.stringify([this.#caller, callId, words]))
-      .digest('hex');
+    return hash('sha256', JSON.stringify([this.#caller, callId, words]));
   }
 }
 
-function lastWords(messages: readonly Message[]): string {
-  const user = messages.findLast(({ role }) => role === 'user');
-  return user ? textOf(user.content) : '';
+/**
+ * A hash of the text of the user's last message. Images of tools count to the step that they follow:
+ * a caller does not have those of the agent's own tools.
+ */
+function lastWords(messages: readonly Message[], end = messages.length): string {
+  let index = end - 1;
+  while (index >= 0 && !isUser(messages, index)) index -= 1;
+  return hash('sha256', textOf(messages[index]?.content ?? null));
+}
+
+function isUser(messages: readonly Message[], index: number): boolean {
+  return messages[index]?.role === 'user' && !isToolImagesMessage(messages, index);
 }
 
 function callsTools(message: Message): message is AssistantMessage {
   return message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 0;
 }
 
-/** The messages from the last user message before an index to the next one after it. */
-function turnAround(messages: readonly Message[], index: number): readonly Message[] {
-  const isUser = ({ role }: Message) => role === 'user';
-  const start = messages.slice(0, index).findLastIndex(isUser) + 1;
-  const next = messages.slice(index).findIndex(isUser);
-  return messages.slice(start, next < 0 ? messages.length : index + next);
-}
+/** The calls that a caller sent, by the messages of the user that they follow. */
+class SentCalls {
+  readonly #messages: readonly Message[];
+  /** For each message the number of the user's messages before it. */
+  readonly #turns: readonly number[];
+  /** The calls of each of these turns. Built on first use. */
+  #calls: Map<number, Set<string>> | undefined;
 
-/** Whether messages have all answered calls of a stored turn, by name and arguments. */
-function hasCalls(messages: readonly Message[], stored: readonly Message[]): boolean {
-  const callsOf = (of: readonly Message[]) => of.flatMap((message) => (callsTools(message) ? (message.tool_calls ?? []) : []));
-  const open = new Set(openToolCalls(stored));
-  const present = callsOf(messages).map(textOfCall);
-  return callsOf(stored).every((call) => open.has(call.id) || present.includes(textOfCall(call)));
+  constructor(messages: readonly Message[]) {
+    this.#messages = messages;
+    let turn = 0;
+    this.#turns = messages.map((_, index) => (isUser(messages, index) ? ++turn : turn));
+  }
+
+  /** Whether the turn around a message has all answered calls of a stored one, by name and arguments. */
+  haveAll(stored: readonly Message[], index: number): boolean {
+    const open = new Set(openToolCalls(stored));
+    const sent = this.#byTurn().get(this.#turns[index] ?? 0);
+    return stored.every(
+      (message) =>
+        !callsTools(message) || message.tool_calls?.every((call) => open.has(call.id) || sent?.has(textOfCall(call)) === true),
+    );
+  }
+
+  #byTurn(): ReadonlyMap<number, Set<string>> {
+    if (this.#calls) return this.#calls;
+    this.#calls = new Map();
+    for (const [index, message] of this.#messages.entries()) {
+      if (!callsTools(message)) continue;
+      const turn = this.#turns[index] ?? 0;
+      const calls = this.#calls.get(turn) ?? new Set();
+      for (const call of message.tool_calls ?? []) calls.add(textOfCall(call));
+      this.#calls.set(turn, calls);
+    }
+    return this.#calls;
+  }
 }
 
 function textOfCall(call: NonNullable<AssistantMessage['tool_calls']>[number]): string {

@@ -3,7 +3,6 @@ import { Account } from '@plugboard/kernel/contracts';
 import { approvalNotFound } from '../approvals/approval-errors.js';
 import { TurnApprovals } from '../approvals/turn-approvals.js';
 import { historyView, startOfTurn } from '../history/history-view.js';
-import { bytesOf } from '../history/message-size.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryOfAll } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
@@ -99,15 +98,11 @@ export class StatelessConversation implements TurnConversation {
     return historyView({ messages: conversation.slice(0, start) }, last, policy, budget);
   }
 
-  /** Reserves the memory of stored messages. @throws TurnError `overloaded` without memory. */
-  #reserve(messages: readonly Message[]): void {
-    const bytes = messages.reduce((sum, message) => sum + bytesOf(message), 0);
-    this.#context.task.account.require(Account.costOf(bytes));
-  }
-
   async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
     const mixed = this.#mixedCalls;
     if (!mixed) return messages;
-    return this.#context.deps.storeCall(() => mixed.expand(messages, (stored) => this.#reserve(stored)), 'pendingToolCalls.load');
+    const { task, deps } = this.#context;
+    const reserve = (bytes: number) => task.account.require(Account.costOf(bytes));
+    return deps.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
   }
 }

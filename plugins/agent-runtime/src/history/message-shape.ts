@@ -1,4 +1,7 @@
-import { TurnError } from '@plugboard/kernel/contracts';
+import { SHAPE_LIMITS, TurnError } from '@plugboard/kernel/contracts';
+
+/** As messages show it. */
+const CALLS = SHAPE_LIMITS.calls.toLocaleString('en');
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -79,6 +82,7 @@ function contentProblem(content: readonly unknown[], parts: Readonly<Record<stri
 function callsProblem(calls: unknown): string | undefined {
   if (calls === undefined) return undefined;
   if (!Array.isArray(calls) || calls.length === 0) return 'has tool_calls that are not a list of calls; leave them out';
+  if (calls.length > SHAPE_LIMITS.calls) return `has ${calls.length} tool_calls; a message may have ${CALLS}`;
   const ids = new Set<string>();
   for (const [index, call] of calls.entries()) {
     const { id, type } = isObject(call) ? call : {};

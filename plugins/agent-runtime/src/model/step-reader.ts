@@ -1,8 +1,12 @@
 import type { AgentEvent, ModelEvent } from '@plugboard/kernel';
 import { ModelError } from '@plugboard/kernel';
 import type { ModelEnd, ModelToolCall } from '@plugboard/kernel/contracts';
-import { NO_USAGE, type Usage } from '@plugboard/kernel/contracts';
+import { NO_USAGE, SHAPE_LIMITS, type Usage } from '@plugboard/kernel/contracts';
 import type { StreamedCalls } from './streamed-calls.js';
+
+function tooManyCalls(): ModelError {
+  return new ModelError(`its answer has more than ${SHAPE_LIMITS.calls} tool calls.`, { retryable: false });
+}
 
 /**
  * Reads one model call: collects what the loop needs and returns the events for the readers of the
@@ -28,7 +32,7 @@ export class StepReader {
   }
 
   /**
-   * Returns a batch of text unchanged. @throws ModelError if a call is another than it began.
+   * Returns a batch of text unchanged. @throws ModelError if a call is another than it began, or for too many calls.
    */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
     this.#onRead(batch);
@@ -55,7 +59,7 @@ export class StepReader {
         }
         case 'tool-call':
           shown ??= batch.slice(0, i) as AgentEvent[];
-          this.#calls.push(event);
+          if (this.#calls.push(event) > SHAPE_LIMITS.calls) throw tooManyCalls();
           break;
         case 'end':
           this.#end = event;

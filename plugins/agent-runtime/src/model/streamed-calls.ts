@@ -40,8 +40,10 @@ export class StreamedCalls {
    * @throws ModelError if a call is not the one that was streamed.
    */
   check(calls: readonly ModelToolCall[]): void {
-    for (const [id, streamed] of this.#calls ?? []) {
-      const call = calls.find((one) => one.id === id);
+    if (!this.#calls) return;
+    const byId = new Map(calls.toReversed().map((call) => [call.id, call])); // the first one counts
+    for (const [id, streamed] of this.#calls) {
+      const call = byId.get(id);
       if (!call || call.name !== streamed.name || !beginsWith(call.arguments, streamed.pieces)) {
         throw new ModelError(`it changed a call of the tool '${streamed.name}' that was already sent.`, { retryable: false });
       }

@@ -12,11 +12,10 @@ export function alternating(prompt: LanguageModelV4Prompt): LanguageModelV4Promp
   for (const message of prompt) {
     const last = result.at(-1);
     if (last?.role === 'tool' && message.role === 'user') result.push(ACKNOWLEDGED);
-    if (last?.role === 'system' && message.role === 'system')
-      result[result.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
-    else if (last?.role === 'user' && message.role === 'user')
-      result[result.length - 1] = { ...last, content: [...last.content, ...message.content] };
-    else result.push(message);
+    if (last?.role === 'system' && message.role === 'system') last.content += `\n\n${message.content}`;
+    else if (last?.role === 'user' && message.role === 'user') for (const part of message.content) last.content.push(part);
+    else if (message.role === 'system') result.push({ ...message });
+    else result.push(message.role === 'user' ? { ...message, content: [...message.content] } : message);
   }
   return result;
 }

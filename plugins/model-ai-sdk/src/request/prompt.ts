@@ -13,8 +13,6 @@ const BEGINNING = '(The beginning of the conversation was left out.)';
 const CONTINUE = 'Continue.';
 const NO_RESULT = 'Error: there is no result for this call.';
 
-type AssistantPrompt = Extract<LanguageModelV4Message, { role: 'assistant' }>;
-
 /**
  * Converts a conversation to the prompt of a provider. The providers refuse what chat completions
  * allow: system messages after the beginning, texts without a visible character, a conversation
@@ -33,42 +31,22 @@ export async function promptOf(
 ): Promise<LanguageModelV4Prompt> {
   const ids = new CallIds(kind);
   const answerOf = mayCall || !kind.needsTools ? (message: AssistantMessage) => message : withoutCalls;
-  const prompt: LanguageModelV4Prompt = [];
+  const prompt = new PromptBuilder(fingerprint, ids);
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
   for (const [index, message] of messages.entries()) {
-    if (message.role === 'system') addSystem(prompt, textOf(message.content));
-    else if (message.role === 'user') addUser(prompt, await userParts(message, index > lastAnswer, media));
-    else if (message.role === 'assistant') addAssistant(prompt, answerOf(message), fingerprint, ids);
-    else if (message.role === 'tool') addResult(prompt, message, ids);
-    else addText(prompt, `${message.name}: ${message.content ?? ''}`);
+    if (message.role === 'system') prompt.addSystem(textOf(message.content));
+    else if (message.role === 'user') prompt.addUser(await userParts(message, index > lastAnswer, media));
+    else if (message.role === 'assistant') prompt.addAssistant(answerOf(message));
+    else if (message.role === 'tool') prompt.addResult(message);
+    else prompt.addText(`${message.name}: ${message.content ?? ''}`);
   }
-  closeOpenCalls(prompt);
-  const first = prompt.findIndex(({ role }) => role !== 'system');
-  if (first < 0) addText(prompt, EMPTY);
-  else if (prompt[first]?.role === 'assistant') prompt.splice(first, 0, { role: 'user', content: textParts(BEGINNING) });
-  if (prompt.at(-1)?.role === 'assistant') addText(prompt, CONTINUE);
-  return kind.alternates ? alternating(prompt) : prompt;
+  const whole = prompt.end();
+  return kind.alternates ? alternating(whole) : whole;
 }
 
 /** An answer's text alone: its thoughts belong to its calls. */
 function withoutCalls({ tool_calls, extra, ...message }: AssistantMessage): AssistantMessage {
   return message;
-}
-
-/** System messages come first. A later one stays at its place, as a message of the user. */
-function addSystem(prompt: LanguageModelV4Prompt, text: string): void {
-  if (isBlank(text)) return;
-  if (prompt.every(({ role }) => role === 'system')) prompt.push({ role: 'system', content: text.toWellFormed() });
-  else addText(prompt, `System message: ${text}`);
-}
-
-function addText(prompt: LanguageModelV4Prompt, text: string): void {
-  addUser(prompt, textParts(text));
-}
-
-function addUser(prompt: LanguageModelV4Prompt, content: UserPart[]): void {
-  closeOpenCalls(prompt);
-  prompt.push({ role: 'user', content });
 }
 
 function textParts(text: string): UserPart[] {
@@ -84,62 +62,92 @@ async function userParts({ content }: UserMessage, isNew: boolean, media: MediaS
   return parts.length > 0 ? parts : textParts(EMPTY);
 }
 
-/** Answers that follow each other become one: a call must follow a message of the user. */
-function addAssistant(prompt: LanguageModelV4Prompt, message: AssistantMessage, fingerprint: string, ids: CallIds): void {
-  const parts = assistantParts(message, fingerprint, ids);
-  if (parts.length === 0) return;
-  const last = prompt.at(-1);
-  if (last?.role === 'assistant' && !hasCalls(last)) last.content.push(...parts);
-  else {
-    closeOpenCalls(prompt);
-    prompt.push({ role: 'assistant', content: [...parts] });
-  }
-}
-
-/** The results of the calls of one answer form one message. */
-function addResult(prompt: LanguageModelV4Prompt, { tool_call_id, content }: ToolMessage, ids: CallIds): void {
-  const call = ids.get(tool_call_id);
-  const text = textOf(content).toWellFormed();
-  const open = call && openCalls(prompt).find(({ toolCallId }) => toolCallId === call.id);
-  if (!open) addText(prompt, `Result of a tool: ${text}`);
-  else resultsOf(prompt).push({ ...open, output: { type: 'text', value: isBlank(text) ? '(no output)' : text } });
-}
-
 type ToolMessageContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content'];
 
-/** The message with the results of the last answer's calls. */
-function resultsOf(prompt: LanguageModelV4Prompt): ToolMessageContent {
-  const last = prompt.at(-1);
-  if (last?.role === 'tool') return last.content;
-  const content: ToolMessageContent = [];
-  prompt.push({ role: 'tool', content });
-  return content;
-}
+/** Joins the messages of a conversation to a prompt, in time proportional to them (S-64). */
+class PromptBuilder {
+  readonly #prompt: LanguageModelV4Prompt = [];
+  readonly #fingerprint: string;
+  readonly #ids: CallIds;
+  /** The calls of the last answer without a result, by their ids, if only results follow it. */
+  readonly #open = new Map<string, Omit<LanguageModelV4ToolResultPart, 'output'>>();
 
-/** The calls of the last answer that have no result, if only results follow it. */
-function openCalls(prompt: LanguageModelV4Prompt): readonly Omit<LanguageModelV4ToolResultPart, 'output'>[] {
-  const answered = new Set<string>();
-  let last = prompt.at(-1);
-  if (last?.role === 'tool') {
-    for (const part of last.content) if (part.type === 'tool-result') answered.add(part.toolCallId);
-    last = prompt.at(-2);
+  constructor(fingerprint: string, ids: CallIds) {
+    this.#fingerprint = fingerprint;
+    this.#ids = ids;
   }
-  if (last?.role !== 'assistant') return [];
-  return last.content.flatMap((part) =>
-    part.type === 'tool-call' && !answered.has(part.toolCallId)
-      ? [{ type: 'tool-result' as const, toolCallId: part.toolCallId, toolName: part.toolName }]
-      : [],
-  );
-}
 
-function closeOpenCalls(prompt: LanguageModelV4Prompt): void {
-  const open = openCalls(prompt);
-  if (open.length === 0) return;
-  resultsOf(prompt).push(...open.map((call) => ({ ...call, output: { type: 'text' as const, value: NO_RESULT } })));
-}
+  /** System messages come first. A later one stays at its place, as a message of the user. */
+  addSystem(text: string): void {
+    if (isBlank(text)) return;
+    if ((this.#prompt.at(-1)?.role ?? 'system') === 'system') this.#prompt.push({ role: 'system', content: text.toWellFormed() });
+    else this.addText(`System message: ${text}`);
+  }
 
-function hasCalls({ content }: AssistantPrompt): boolean {
-  return content.some(({ type }) => type === 'tool-call');
+  addText(text: string): void {
+    this.addUser(textParts(text));
+  }
+
+  addUser(content: UserPart[]): void {
+    this.#closeOpenCalls();
+    this.#prompt.push({ role: 'user', content });
+  }
+
+  /** Answers that follow each other become one: a call must follow a message of the user. */
+  addAssistant(message: AssistantMessage): void {
+    const parts = assistantParts(message, this.#fingerprint, this.#ids);
+    if (parts.length === 0) return;
+    const last = this.#prompt.at(-1);
+    if (last?.role === 'assistant' && this.#open.size === 0) for (const part of parts) last.content.push(part);
+    else {
+      this.#closeOpenCalls();
+      this.#prompt.push({ role: 'assistant', content: [...parts] });
+    }
+    for (const part of parts) {
+      if (part.type !== 'tool-call') continue;
+      const { toolCallId, toolName } = part;
+      this.#open.set(toolCallId, { type: 'tool-result', toolCallId, toolName });
+    }
+  }
+
+  /** The results of the calls of one answer form one message. */
+  addResult({ tool_call_id, content }: ToolMessage): void {
+    const call = this.#ids.get(tool_call_id);
+    const text = textOf(content).toWellFormed();
+    const open = call && this.#open.get(call.id);
+    if (!open) {
+      this.addText(`Result of a tool: ${text}`);
+      return;
+    }
+    this.#open.delete(open.toolCallId);
+    this.#results().push({ ...open, output: { type: 'text', value: isBlank(text) ? '(no output)' : text } });
+  }
+
+  end(): LanguageModelV4Prompt {
+    this.#closeOpenCalls();
+    const prompt = this.#prompt;
+    const first = prompt.findIndex(({ role }) => role !== 'system');
+    if (first < 0) this.addText(EMPTY);
+    else if (prompt[first]?.role === 'assistant') prompt.splice(first, 0, { role: 'user', content: textParts(BEGINNING) });
+    if (prompt.at(-1)?.role === 'assistant') this.addText(CONTINUE);
+    return prompt;
+  }
+
+  #closeOpenCalls(): void {
+    if (this.#open.size === 0) return;
+    const results = this.#results();
+    for (const call of this.#open.values()) results.push({ ...call, output: { type: 'text', value: NO_RESULT } });
+    this.#open.clear();
+  }
+
+  /** The message with the results of the last answer's calls. */
+  #results(): ToolMessageContent {
+    const last = this.#prompt.at(-1);
+    if (last?.role === 'tool') return last.content;
+    const content: ToolMessageContent = [];
+    this.#prompt.push({ role: 'tool', content });
+    return content;
+  }
 }
 
 export function isBlank(text: string): boolean {

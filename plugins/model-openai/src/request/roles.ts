@@ -19,17 +19,25 @@ export function userFirst(messages: readonly WireMessage[]): readonly WireMessag
  * messages become one, at the beginning, and the user's first message follows.
  */
 export function alternate(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const result: WireMessage[] = [];
   const system = messages.filter(({ role }) => role === 'system');
-  const result: WireMessage[] = system.length > 0 ? [system.reduce(joined)] : [];
+  if (system.length > 0) result.push(joined(system));
+  /** Neighbours that become one message. They are joined together: one by one would copy each again. */
+  let group: WireMessage[] = [];
+  const endGroup = () => {
+    if (group.length > 0) result.push(joined(group));
+    group = [];
+  };
   for (const message of messages) {
     if (message.role === 'system') continue;
-    const last = result.at(-1);
-    if (last && canJoin(last, message)) result[result.length - 1] = joined(last, message);
-    else {
-      if (last?.role === 'tool' && message.role === 'user') result.push({ role: 'assistant', content: ACKNOWLEDGED });
-      result.push(message);
+    const last = group.at(-1);
+    if (last && !canJoin(last, message)) {
+      endGroup();
+      if (last.role === 'tool' && message.role === 'user') result.push({ role: 'assistant', content: ACKNOWLEDGED });
     }
+    group.push(message);
   }
+  endGroup();
   return userFirst(result);
 }
 
@@ -41,17 +49,31 @@ function canJoin(last: WireMessage, { role }: WireMessage): boolean {
   return last.role === role && (role === 'user' || (role === 'assistant' && last.tool_calls === undefined));
 }
 
-function joined(a: WireMessage, b: WireMessage): WireMessage {
-  return { ...a, ...b, content: joinedContent(a.content, b.content) };
+/** Of several values of one field, the last one is sent. */
+function joined(messages: readonly WireMessage[]): WireMessage {
+  const [first] = messages;
+  if (first && messages.length === 1) return first;
+  const fields = new Map(messages.flatMap((message) => Object.entries(message)));
+  return { ...(Object.fromEntries(fields) as WireMessage), content: joinedContent(messages.map(({ content }) => content)) };
 }
 
-function joinedContent(a: unknown, b: unknown): unknown {
-  if (a === null || a === undefined || a === '') return b;
-  if (b === null || b === undefined || b === '') return a;
-  if (typeof a === 'string' && typeof b === 'string') return `${a}\n\n${b}`;
-  return [...partsOf(a), ...partsOf(b)];
-}
-
-function partsOf(content: unknown): readonly unknown[] {
-  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
+function joinedContent(contents: readonly unknown[]): unknown {
+  const said = contents.filter((content) => content !== null && content !== undefined && content !== '');
+  if (said.length < 2) return said.length === 1 ? said[0] : contents.at(-1);
+  const parts: unknown[] = [];
+  let texts: unknown[] = [];
+  const endText = () => {
+    if (texts.length > 0) parts.push({ type: 'text', text: texts.join('\n\n') });
+    texts = [];
+  };
+  for (const content of said) {
+    if (!Array.isArray(content)) texts.push(content);
+    else {
+      endText();
+      for (const part of content) parts.push(part);
+    }
+  }
+  if (parts.length === 0) return texts.join('\n\n');
+  endText();
+  return parts;
 }

@@ -57,11 +57,11 @@ export function resultOf(item: JsonObject, param: string, hasImages: boolean): C
   return hasImages ? { id, ...toolOutput(output, at) } : { id, text: onlyText(output, at), images: [] };
 }
 
-/** Whether an item is the result of a call. */
-export function isResultOf(item: unknown, id: unknown): boolean {
-  if (typeof item !== 'object' || item === null) return false;
+/** The id of the call that an item is the result of; empty for any other item. */
+export function answeredBy(item: unknown): readonly unknown[] {
+  if (typeof item !== 'object' || item === null) return [];
   const { type, call_id: answered } = item as JsonObject;
-  return typeof type === 'string' && RESULTS.has(type) && answered === id;
+  return typeof type === 'string' && RESULTS.has(type) ? [answered] : [];
 }
 
 function nameAt(item: JsonObject, param: string): string {

@@ -1,8 +1,8 @@
 import type { Message } from '@plugboard/kernel';
 import {
   type ApprovalDecision,
-  type AssistantMessage,
   type FunctionCallPart,
+  SHAPE_LIMITS,
   TurnError,
   toolImagesMessage,
   withSummary,
@@ -18,9 +18,13 @@ import {
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
-import { headerSafeName, type StepExtras, withExtras } from '@plugboard/turn-routes';
-import { CALLS, callOf, isResultOf, RESULTS, resultOf } from './caller-items.js';
+import { headerSafeName, type StepExtras } from '@plugboard/turn-routes';
+import { answeredBy, CALLS, callOf, RESULTS, resultOf } from './caller-items.js';
 import { assistantContent, onlyText, userContent } from './input-parts.js';
+import { MessageList } from './message-list.js';
+
+/** Calls of one step, as messages show it. */
+const MAX_CALLS = SHAPE_LIMITS.calls.toLocaleString('en');
 
 /** Which items a request may hold, and how they are read. */
 export type InputRules = {
@@ -126,13 +130,14 @@ export function isSummary(item: Readonly<Record<string, unknown>> | null): boole
   return typeof item?.type === 'string' && SUMMARIES.has(item.type);
 }
 
-class InputBuilder implements ReadItems {
-  readonly messages: Message[] = [];
-  readonly origins: number[] = [];
-  readonly ignored: string[] = [];
-  approvals: readonly ApprovalDecision[] = [];
+class InputBuilder {
+  readonly #list = new MessageList();
+  readonly #ignored: string[] = [];
+  #approvals: ApprovalDecision[] = [];
   readonly #rules: InputRules;
   readonly #items: readonly unknown[];
+  /** The ids of the calls that items have results of. Collected on first use. */
+  #results: ReadonlySet<unknown> | undefined;
   /** The index of the assistant message that calls without a result belong to. */
   #step: number | undefined;
   /** The summary in a compaction item, until the message that follows it. */
@@ -153,10 +158,10 @@ class InputBuilder implements ReadItems {
   }
 
   /** Adds what is left when the last item was added. */
-  finish(): this {
+  finish(): ReadItems {
     if (this.#summary) this.#push(undefined, this.#summary.index);
     this.#showImages();
-    return this;
+    return { ...this.#list.all(), ignored: this.#ignored, approvals: this.#approvals };
   }
 
   add(value: unknown, index: number): void {
@@ -172,28 +177,28 @@ class InputBuilder implements ReadItems {
     else if (type === 'mcp_approval_response') this.#decision(item, param);
     else if (SUMMARIES.has(type)) this.#compaction(item, param, index);
     else if (type === 'reasoning') this.#reasoning(item, index);
-    else if (!SILENT.has(type)) this.ignored.push(headerSafeName(`${this.#rules.param}.${index}.${type}`));
+    else if (!SILENT.has(type)) this.#ignored.push(headerSafeName(`${this.#rules.param}.${index}.${type}`));
   }
 
   #push(message: Message | undefined, index: number): void {
     if (message?.role !== 'tool') this.#showImages();
-    if (message?.role === 'assistant') this.approvals = [];
+    if (message?.role === 'assistant') this.#approvals = [];
     else this.#extras = undefined;
     const own = message ? [message] : [];
     const messages = this.#summary ? withSummary(this.#summary.text, own) : own;
-    for (const [position, one] of messages.entries()) {
-      this.messages.push(one);
-      this.origins.push(position === messages.length - 1 ? index : (this.#summary?.index ?? index));
-    }
+    for (const [position, one] of messages.entries())
+      this.#list.push(one, position === messages.length - 1 ? index : (this.#summary?.index ?? index));
     this.#summary = undefined;
-    this.#step = message?.role === 'assistant' ? this.messages.length - 1 : undefined;
+    this.#step = message?.role === 'assistant' ? this.#list.length - 1 : undefined;
   }
 
   /**
    * Whether the model did not complete a call, as the server said, and the caller did not run it.
    */
   #wasCutOff({ status, call_id: id }: JsonObject): boolean {
-    return status === 'incomplete' && !this.#items.some((item) => isResultOf(item, id));
+    if (status !== 'incomplete') return false;
+    this.#results ??= new Set(this.#items.flatMap(answeredBy));
+    return !this.#results.has(id);
   }
 
   #callerCall(item: JsonObject, param: string, index: number): void {
@@ -207,38 +212,31 @@ class InputBuilder implements ReadItems {
     const { id, text, images } = resultOf(item, param, this.#rules.purpose === 'turn');
     if (!this.#waiting.delete(id) && this.#answered.has(id)) return;
     this.#answered.add(id);
-    this.#images.push(...images);
-    const message: Message = { role: 'tool', tool_call_id: id, content: text };
-    const at = this.#indexOfResult(id);
-    if (at === this.messages.length) this.#push(message, index);
-    else {
-      this.messages.splice(at, 0, message);
-      this.origins.splice(at, 0, index);
-      this.#step = undefined;
-    }
+    for (const image of images) this.#images.push(image);
+    this.#addResult({ role: 'tool', tool_call_id: id, content: text }, id, index);
   }
 
   /**
-   * The index of a result, directly after its calls: a client whose user interrupts it sends the
-   * user's message first. If the call is not in the input, the result comes first, after system
-   * messages: the conversation that is continued may end with the call.
+   * Adds a result directly after its calls: a client whose user interrupts it sends the user's
+   * message first. If the call is not in the input, the result comes first, after system messages:
+   * the conversation that is continued may end with the call.
    */
-  #indexOfResult(id: string): number {
-    const { messages } = this;
-    const asking = this.#asking === undefined ? undefined : messages[this.#asking];
-    const isAsked = asking?.role === 'assistant' && asking.tool_calls?.some((call) => call.id === id);
-    if (!isAsked && messages.some(({ role }) => role === 'assistant')) return messages.length;
-    let at = isAsked ? (this.#asking ?? 0) + 1 : messages.findIndex(({ role }) => role !== 'system');
-    if (at < 0) return messages.length;
-    while (messages[at]?.role === 'tool') at += 1;
-    return at;
+  #addResult(message: Message, id: string, index: number): void {
+    const isAsked = this.#asking !== undefined && this.#list.callsOf(this.#asking)?.has(id);
+    if (!isAsked) {
+      if (this.#list.hasAnswer || !this.#list.addFirst(message, index)) this.#push(message, index);
+    } else if (this.#asking === this.#list.length - 1) {
+      if (this.#summary) this.#push(message, index);
+      else this.#list.addResult(this.#asking, message, index);
+      this.#extras = undefined;
+    } else this.#list.addResult(this.#asking ?? 0, message, index);
+    this.#step = undefined;
   }
 
   /** Tool messages hold text only: images follow them. */
   #showImages(): void {
     if (this.#images.length === 0) return;
-    this.messages.push(toolImagesMessage(this.#images));
-    this.origins.push(this.origins.at(-1) ?? 0);
+    this.#list.push(toolImagesMessage(this.#images), this.#list.lastOrigin);
     this.#images = [];
     this.#step = undefined;
   }
@@ -248,12 +246,13 @@ class InputBuilder implements ReadItems {
    * item.
    */
   #call(call: FunctionCallPart, index: number, param: string): void {
-    const asking = this.#step === undefined ? undefined : this.messages[this.#step];
-    if (asking?.role === 'assistant' && asking.tool_calls?.some(({ id }) => id === call.id)) {
+    if (!this.#list.isAssistant(this.#step)) this.#push({ role: 'assistant', content: null }, index);
+    const calls = this.#list.callsOf(this.#step);
+    if (calls?.has(call.id)) {
       throw invalidValue(param, `two calls in a row have the id '${truncate(call.id)}', so their results cannot be told apart`);
     }
-    if (asking?.role === 'assistant' && this.#step !== undefined) this.messages[this.#step] = calling(asking, call);
-    else this.#push(calling({ role: 'assistant', content: null }, call), index);
+    if (calls && calls.size >= SHAPE_LIMITS.calls) throw invalidValue(param, `a step may have ${MAX_CALLS} calls`);
+    calls?.set(call.id, call);
     this.#asking = this.#step;
     this.#sign();
   }
@@ -266,13 +265,11 @@ class InputBuilder implements ReadItems {
     if (content == null || this.#rules.purpose !== 'turn') return;
     this.#extras = typeof content === 'string' ? this.#rules.openReasoning(content) : undefined;
     if (this.#extras) this.#sign();
-    else this.ignored.push(`${this.#rules.param}.${index}.encrypted_content`);
+    else this.#ignored.push(`${this.#rules.param}.${index}.encrypted_content`);
   }
 
   #sign(): void {
-    const message = this.#asking === undefined ? undefined : this.messages[this.#asking];
-    if (message?.role === 'assistant' && this.#asking !== undefined)
-      this.messages[this.#asking] = withExtras(message, this.#extras);
+    if (this.#extras && this.#asking !== undefined) this.#list.sign(this.#asking, this.#extras);
   }
 
   /**
@@ -286,12 +283,11 @@ class InputBuilder implements ReadItems {
     const name = this.#rules.nameAtModel(entry, requireString(requireField(item, 'name', param), `${param}.name`));
     const id = requireString(requireField(item, 'id', param), `${param}.id`);
     const text = requireString(item.arguments ?? '', `${param}.arguments`);
-    const asking = this.#step === undefined ? undefined : this.messages[this.#step];
-    const waits = asking?.role === 'assistant' && (asking.tool_calls?.length ?? 0) > 0;
+    const waits = (this.#list.callsOf(this.#step)?.size ?? 0) > 0;
     if (!waits) this.#push({ role: 'assistant', content: null }, index);
     this.#call({ id, type: 'function', function: { name, arguments: text === '' ? '{}' : text } }, index, `${param}.id`);
-    this.messages.push({ role: 'tool', tool_call_id: id, content: requireString(result, `${param}.output`) });
-    this.origins.push(index);
+    const content = requireString(result, `${param}.output`);
+    this.#list.addResult(this.#asking ?? 0, { role: 'tool', tool_call_id: id, content }, index);
     if (!waits) this.#step = undefined;
   }
 
@@ -300,7 +296,7 @@ class InputBuilder implements ReadItems {
     const approve = requireField(item, 'approve', param);
     if (typeof approve !== 'boolean') throw wrongType(`${param}.approve`, 'a boolean', approve);
     const reason = item.reason == null ? undefined : requireString(item.reason, `${param}.reason`);
-    this.approvals = [...this.approvals, { id, approve, reason }];
+    this.#approvals.push({ id, approve, reason });
   }
 
   #compaction(item: JsonObject, param: string, index: number): void {
@@ -341,14 +337,6 @@ class InputBuilder implements ReadItems {
 function typeOf(item: JsonObject, param: string): string {
   if (item.type != null) return requireString(item.type, `${param}.type`);
   return item.role == null ? requireString(requireField(item, 'type', param), `${param}.type`) : 'message';
-}
-
-function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMessage {
-  return {
-    ...message,
-    content: message.content === '' ? null : message.content,
-    tool_calls: [...(message.tool_calls ?? []), call],
-  };
 }
 
 /**

@@ -47,7 +47,7 @@ export function clientToolsOf(
       if (item?.type !== 'additional_tools') continue;
       const more = parseTools(item, ['input', index]);
       list.add(more, `input[${index}].tools`, `input.${index}.tools`);
-      added.push(...more);
+      for (const tool of more) added.push(tool);
     }
     list.inherit(inherited);
   }
@@ -58,7 +58,8 @@ export function clientToolsOf(
     if (taken.declarations.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
     if (!isKnown) throw unknownChoice();
   }
-  const left = inherited.filter((tool) => !added.some(({ type, name }) => type === tool.type && name === tool.name));
+  const replaced = new Set(added.map(kindAndName));
+  const left = inherited.filter((tool) => !replaced.has(kindAndName(tool)));
   return { ...taken, choice: chatToolChoice(choice), added: [...left, ...added] };
 }
 
@@ -96,7 +97,8 @@ class ToolList implements Omit<ClientTools, 'choice' | 'added'> {
 
   /** The tools with these names at the model. */
   only(names: readonly string[]): Omit<ClientTools, 'choice' | 'added'> {
-    const isAllowed = (_: unknown, index: number) => names.includes(this.declarations[index]?.name ?? '');
+    const allowed = new Set(names);
+    const isAllowed = (_: unknown, index: number) => allowed.has(this.declarations[index]?.name ?? '');
     return {
       declarations: this.declarations.filter(isAllowed),
       params: this.params.filter(isAllowed),
@@ -114,6 +116,10 @@ class ToolList implements Omit<ClientTools, 'choice' | 'added'> {
     this.params.push(param);
     this.declarations.push({ name, ...declarationOf(tool, about) });
   }
+}
+
+function kindAndName({ type, name = '' }: RequestTool): string {
+  return `${type} ${name}`;
 }
 
 function declarationOf(tool: RequestTool, about: string | null | undefined): Omit<ToolDeclaration, 'name'> {

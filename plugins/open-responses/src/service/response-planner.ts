@@ -12,6 +12,7 @@ import {
   CONVERSATION_PREFIX,
   conversationId,
   type Failure,
+  SHAPE_LIMITS,
   type Target,
   withSummary,
 } from '@plugboard/kernel/contracts';
@@ -36,8 +37,6 @@ import { StoredResponses } from './stored-responses.js';
 import { SummaryTokens } from './summary-tokens.js';
 import { visibleMessages } from './visible-messages.js';
 
-/** A coding agent sends two for each call of a tool, until it compacts the conversation. */
-const MAX_ITEMS = 20_000;
 const ID_LENGTH = 24;
 
 /** What a request continues. */
@@ -190,7 +189,7 @@ export class ResponsePlanner {
     const seal = hasReasoning ? await this.#extras.for(project) : undefined;
     return messagesOf(items, {
       param: 'input',
-      maxItems: MAX_ITEMS,
+      maxItems: SHAPE_LIMITS.items,
       textOnly: connectionForTextOnly(target),
       purpose: 'turn',
       nameAtModel: (entry, tool) => target.nameAtModel(entry, tool),

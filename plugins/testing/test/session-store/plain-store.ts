@@ -214,12 +214,22 @@ export class PlainStore implements SessionStore {
 
   readonly pendingToolCalls: PendingToolCalls = {
     save: (owner, keys, messages) => this.saveCalls(owner, keys, messages),
+    find: (owner, keys) => this.findCalls(owner, keys),
     load: (owner, key) => this.loadCalls(owner, key),
   };
 
   async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
     const saved = { messages: structuredClone(messages), until: this.clock.monotonic() + HOUR };
     for (const callId of callIds) this.calls.set(this.keyOf({ ...owner, key: callId }), saved);
+  }
+
+  async findCalls(owner: PendingToolCallsOwner, callIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const found = new Map<string, number>();
+    for (const callId of callIds) {
+      const messages = await this.loadCalls(owner, callId);
+      if (messages) found.set(callId, JSON.stringify(messages).length);
+    }
+    return found;
   }
 
   async loadCalls(owner: PendingToolCallsOwner, callId: string): Promise<readonly Message[] | undefined> {

@@ -12,12 +12,10 @@ import {
 import { inputParts, outputParts } from './content-parts.js';
 import type { Item, McpCallItem } from './item.js';
 import { type ItemPlace, itemId } from './item-id.js';
+import { type CallRecord, TurnIndex } from './turn-index.js';
 
 /** A turn of a conversation, as it is stored. */
 export type ConversationTurn = ConversationTurns['turns'][number];
-
-/** A tool call in the record of a turn. */
-export type CallRecord = TurnRecord['calls'][number];
 
 /** What of a conversation may be shown. */
 export interface ItemView extends Pick<ConversationTurns, 'toolVisibility' | 'toolOf'> {
@@ -29,6 +27,7 @@ export interface ItemView extends Pick<ConversationTurns, 'toolVisibility' | 'to
 interface TurnView extends ItemView {
   readonly messages: readonly Message[];
   readonly record: TurnRecord | undefined;
+  readonly index: TurnIndex;
 }
 
 /** The tool of a call: its entry and its own name. */
@@ -39,13 +38,8 @@ interface ServerTool {
 
 /** Converts a turn to items, in order. */
 export function itemsOf({ turn, messages, record }: ConversationTurn, { conversation, ...shown }: ItemView): readonly Item[] {
-  const view = { conversation, ...shown, messages, record };
+  const view = { conversation, ...shown, messages, record, index: new TurnIndex(messages, record) };
   return messages.flatMap((message, index) => itemsOfMessage(message, { conversation, turn, message: index }, view));
-}
-
-/** What a record says about a call. */
-export function recordOf(id: string, record: TurnRecord | undefined): CallRecord | undefined {
-  return record?.calls.find((call) => call.id === id);
 }
 
 function itemsOfMessage(message: Message, at: ItemPlace, view: TurnView): readonly Item[] {
@@ -71,10 +65,9 @@ function userItems({ content }: UserMessage, at: ItemPlace, view: TurnView): Ite
 }
 
 /** The last messages of the model are those of the steps, one each. */
-function reasoningItems(at: ItemPlace, { messages, record, toolVisibility }: TurnView): Item[] {
+function reasoningItems(at: ItemPlace, { record, index, toolVisibility }: TurnView): Item[] {
   if (!record || toolVisibility !== 'full') return [];
-  const after = messages.slice(at.message).filter(({ role }) => role === 'assistant').length;
-  const text = record.steps.at(-after)?.reasoning;
+  const text = record.steps.at(-index.answersLeft(at.message))?.reasoning;
   if (text === undefined) return [];
   return [{ id: itemId('rs', at), type: 'reasoning', status: 'completed', summary: [{ type: 'summary_text', text }] }];
 }
@@ -96,8 +89,8 @@ function itemsOfCall(call: ToolCallPart, at: ItemPlace, view: TurnView): Item[] 
   if (call.type === 'custom') {
     return [{ id: itemId('ctc', at), type: 'custom_tool_call', call_id: call.id, ...call.custom }];
   }
-  const result = resultOf(call.id, view.messages, at.message);
-  const known = recordOf(call.id, view.record);
+  const result = view.index.resultOf(call.id, at.message);
+  const known = view.index.recordOf(call.id);
   const tool = known?.tool ?? agentTool(call, result, view);
   if (!tool) return [functionCall(at, call.id, call.function)];
   if (known?.state === 'waiting' && known.approval !== undefined)
@@ -149,8 +142,8 @@ function approvalRequest(id: string, tool: ServerTool, text: string, { toolVisib
 
 /** The result of an agent's tool is part of the item of its call. */
 function resultItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] {
-  const call = callOf(message.tool_call_id, view.messages, at.message);
-  if (call?.type === 'function' && (recordOf(call.id, view.record)?.tool ?? agentTool(call, message, view))) return [];
+  const call = view.index.callOf(message.tool_call_id, at.message);
+  if (call?.type === 'function' && (view.index.recordOf(call.id)?.tool ?? agentTool(call, message, view))) return [];
   const text = textOf(message.content);
   if (call?.type === 'custom')
     return [{ id: itemId('ctco', at), type: 'custom_tool_call_output', call_id: call.id, output: text }];
@@ -163,8 +156,8 @@ function resultItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[
  * result is another.
  */
 function decidedItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] | undefined {
-  const known = recordOf(message.tool_call_id, view.record);
-  const decision = view.record?.decisions?.find(({ call }) => call === message.tool_call_id);
+  const known = view.index.recordOf(message.tool_call_id);
+  const decision = view.index.decisionOf(message.tool_call_id);
   if (!decision) return undefined;
   const { approval, approve, by, reason = by === 'person' ? null : textOf(message.content) } = decision;
   const decided = {
@@ -189,21 +182,6 @@ function agentTool(
   { toolOf, toolVisibility }: ItemView,
 ): ServerTool | undefined {
   return toolOf(name) ?? (result && toolVisibility !== 'full' ? { entry: '', name } : undefined);
-}
-
-/** Finds the result of a call in the same turn: results directly follow their calls. */
-function resultOf(id: string, messages: readonly Message[], from: number): ToolMessage | undefined {
-  for (let index = from + 1; ; index++) {
-    const message = messages[index];
-    if (message?.role !== 'tool') return undefined;
-    if (message.tool_call_id === id) return message;
-  }
-}
-
-/** Finds the call of a result in the same turn. */
-function callOf(id: string, messages: readonly Message[], from: number): ToolCallPart | undefined {
-  const asking = messages.slice(0, from).findLast(({ role }) => role !== 'tool');
-  return asking?.role === 'assistant' ? asking.tool_calls?.find((call) => call.id === id) : undefined;
 }
 
 function functionCall(at: ItemPlace, call_id: string, { name, arguments: text }: { name: string; arguments: string }): Item {

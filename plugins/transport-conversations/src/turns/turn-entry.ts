@@ -1,8 +1,8 @@
-import type { Message } from '@plugboard/kernel';
 import { CONVERSATION_PREFIX, type TurnRecord, textOf, type Usage } from '@plugboard/kernel/contracts';
 import { outcomeOfFinish, type TurnFacts, turnFacts } from '@plugboard/open-responses';
 import { itemId } from '../items/item-id.js';
-import type { CallRecord, ConversationTurn, ItemView } from '../items/turn-to-items.js';
+import { type CallRecord, TurnIndex } from '../items/turn-index.js';
+import type { ConversationTurn, ItemView } from '../items/turn-to-items.js';
 
 /**
  * A turn of a conversation, and what happened in it. Of a turn without a record only its number is
@@ -40,10 +40,11 @@ export function turnEntry({ turn, messages, record }: ConversationTurn, view: It
   const id = turnId({ conversation, turn });
   if (!record) return { ...UNKNOWN, id, turn };
   const reason = incompleteReason(record);
+  const index = new TurnIndex(messages, record);
   const facts = turnFacts(record, {
     visibility,
-    itemOf: (call) => itemOf(call, messages, { conversation, turn }),
-    resultOf: (call) => resultOf(call, messages),
+    itemOf: (call) => itemOf(call, index, { conversation, turn }),
+    resultOf: (call) => resultOf(call, index),
   });
   return {
     id,
@@ -79,18 +80,14 @@ function incompleteReason({ reason, limit, usage }: TurnRecord): string | undefi
 const NO_TOKENS: Usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
 
 /** The id of the item of a call: where it was made, or where its result is. */
-function itemOf({ id, tool, state, approval }: CallRecord, messages: readonly Message[], at: TurnPlace): string | null {
+function itemOf({ id, tool, state, approval }: CallRecord, index: TurnIndex, at: TurnPlace): string | null {
   if (state === 'waiting' && approval !== undefined) return approval;
-  for (const [index, message] of messages.entries()) {
-    const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : [];
-    const call = calls.findIndex((one) => one.id === id);
-    if (call >= 0) return itemId(tool ? 'mcp' : 'fc', { ...at, message: index, call });
-    if (message.role === 'tool' && message.tool_call_id === id) return itemId('mcp', { ...at, message: index });
-  }
-  return null;
+  const place = index.placeOf(id);
+  if (!place) return null;
+  return itemId(tool || place.call === undefined ? 'mcp' : 'fc', { ...at, ...place });
 }
 
-function resultOf({ id }: CallRecord, messages: readonly Message[]): string | undefined {
-  const found = messages.find((message) => message.role === 'tool' && message.tool_call_id === id);
+function resultOf({ id }: CallRecord, index: TurnIndex): string | undefined {
+  const found = index.anyResultOf(id);
   return found && textOf(found.content);
 }

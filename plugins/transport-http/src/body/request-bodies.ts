@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { Transform, type TransformCallback } from 'node:stream';
 import { type Clock, type PluginContext, parseDuration, parseSize } from '@plugboard/kernel';
-import { Account, parseJson } from '@plugboard/kernel/contracts';
+import { Account, parseJson, SHAPE_LIMITS } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import type { HttpConfig } from '../config.js';
@@ -23,12 +23,9 @@ import {
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { parseContentType } from './content-type.js';
-import { type JsonLimits, measureJson } from './json-limits.js';
+import { measureJson } from './json-limits.js';
 
 const require = createRequire(import.meta.url);
-
-/** Many times what real clients send. */
-const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 
 /** Bytes of memory that a value and a key of a body cost besides their text (S-53). */
 const [VALUE_COST, KEY_COST] = [64, 32];
@@ -202,14 +199,14 @@ export function parseBody(bytes: Buffer, kind: 'json' | 'bytes', account: Accoun
  *   without memory for it.
  */
 export function parseJsonObject(text: string, account: Account): Readonly<Record<string, unknown>> {
-  const { values, keys, exceeded } = measureJson(text, JSON_LIMITS);
+  const { values, keys, exceeded } = measureJson(text, SHAPE_LIMITS);
   switch (exceeded) {
     case 'depth':
-      throw nestedTooDeep(JSON_LIMITS.depth);
+      throw nestedTooDeep(SHAPE_LIMITS.depth);
     case 'values':
-      throw tooManyValues(JSON_LIMITS.values);
+      throw tooManyValues(SHAPE_LIMITS.values);
     case 'keys':
-      throw tooManyKeys(JSON_LIMITS.keys);
+      throw tooManyKeys(SHAPE_LIMITS.keys);
   }
   if (!account.reserve(values * VALUE_COST + keys * KEY_COST)) throw memoryInUse(account);
   const value = parsed(text);

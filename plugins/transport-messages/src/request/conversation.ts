@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import type { ContentPart, FunctionCallPart, Target, ToolMessage } from '@plugboard/kernel/contracts';
-import { toolImagesMessage } from '@plugboard/kernel/contracts';
+import { SHAPE_LIMITS, toolImagesMessage } from '@plugboard/kernel/contracts';
 import { type ExtrasSeal, type StepExtras, withExtras } from '@plugboard/turn-routes';
 import { invalidField } from '../errors/messages-error.js';
 import { type Block, blocksOf, onlyText, partsOf } from './content.js';
@@ -27,6 +27,8 @@ export interface ConversationRules {
 
 /** As many as the protocol allows. */
 const MAX_MESSAGES = 100_000;
+/** Calls of one step, as messages show it. */
+const MAX_CALLS = SHAPE_LIMITS.calls.toLocaleString('en');
 
 /**
  * Converts `system` and `messages` to the kernel's messages. Results of tools follow their calls,
@@ -67,19 +69,15 @@ function nothingToAsk() {
   return invalidField('messages', 'no message has content for the model: blocks of unknown types are left out');
 }
 
-/** A call of a client tool without a result yet. */
-interface OpenCall {
-  readonly id: string;
-  /** Of the message with the call. */
-  readonly path: string;
-}
-
 class ConversationReader implements RequestMessages {
   readonly messages: Message[] = [];
   readonly paths: string[] = [];
   readonly #rules: ConversationRules;
-  /** Calls of the last assistant message that have no result yet. */
-  #open: OpenCall[] = [];
+  /**
+   * Calls of the last assistant message that have no result yet, by their ids, with the path of that
+   * message.
+   */
+  readonly #open = new Map<string, string>();
   /** Ids of the calls and results around the last assistant message. */
   #ids = new Set<string>();
   /** The text and images of user messages that wait for the results of the same turn. */
@@ -135,7 +133,7 @@ class ConversationReader implements RequestMessages {
     const parts: ContentPart[] = [];
     for (const block of blocks) {
       if (block.type === 'tool_result') this.#result(block);
-      else parts.push(...this.#checked(partsOf(block, this.#rules.ignored), block));
+      else for (const part of this.#checked(partsOf(block, this.#rules.ignored), block)) parts.push(part);
     }
     if (parts.length > 0) this.#said.push({ message: { role: 'user', content: contentOf(parts) }, path });
   }
@@ -148,20 +146,19 @@ class ConversationReader implements RequestMessages {
 
   #result({ fields, path }: Block): void {
     const id = asText(required(fields, 'tool_use_id', path), join(path, 'tool_use_id'));
-    const open = this.#open.findIndex((call) => call.id === id);
+    const isOpen = this.#open.delete(id);
     const isOfSession = this.#rules.hasSession && !this.#answered && !this.#ids.has(id);
-    if (open < 0 && !isOfSession) {
+    if (!isOpen && !isOfSession) {
       throw invalidField(
         path,
         `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${quote(id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message, and one result`,
       );
     }
-    if (open >= 0) this.#open.splice(open, 1);
     this.#ids.add(id);
     const { text, images } = this.#resultContent(fields.content, join(path, 'content'));
     const isError = fields.is_error != null && asFlag(fields.is_error, join(path, 'is_error'));
     this.#push({ role: 'tool', tool_call_id: id, content: isError ? `Error: ${text}` : text }, path);
-    this.#images.push(...images);
+    for (const image of images) this.#images.push(image);
   }
 
   #resultContent(content: unknown, path: string): { readonly text: string; readonly images: readonly string[] } {
@@ -185,11 +182,11 @@ class ConversationReader implements RequestMessages {
   }
 
   #assertAnswered(): void {
-    const [first] = this.#open;
-    if (!first) return;
-    const ids = this.#open.map(({ id }) => quote(id)).join(', ');
+    const [path] = this.#open.values();
+    if (path === undefined) return;
+    const ids = [...this.#open.keys()].map(quote).join(', ');
     throw invalidField(
-      first.path,
+      path,
       `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message`,
     );
   }
@@ -206,31 +203,39 @@ class ConversationReader implements RequestMessages {
     const endStep = () => {
       if (text !== '' || calls.length > 0) {
         const content = text === '' ? null : text;
-        this.#push(withExtras({ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }, extras), path);
+        this.#push(
+          withExtras({ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }, extras ? [extras] : []),
+          path,
+        );
       }
       for (const answer of answers) this.#push(answer, path);
       [text, calls, answers] = ['', [], []];
     };
-    for (const block of blocks) {
+    const add = (call: FunctionCallPart, place: string) => {
+      if (calls.push(call) > SHAPE_LIMITS.calls) throw invalidField(place, `a step may have at most ${MAX_CALLS} tool calls`);
+    };
+    for (const [at, block] of blocks.entries()) {
       const { type, fields, path: place } = block;
+      /** Whether the block before it is a result: a call is one of a further step. */
+      const isAfterResult = blocks[at - 1]?.type === 'mcp_tool_result';
       if (type === 'text') {
         if (answers.length > 0) endStep();
         text += asText(required(fields, 'text', place), join(place, 'text'));
       } else if (type === 'tool_use') {
-        if (answers.length > 0 && isAfterResult(blocks, block)) endStep();
+        if (answers.length > 0 && isAfterResult) endStep();
         const id = this.#newId(block);
-        calls.push(callOf(id, asText(required(fields, 'name', place), join(place, 'name')), block));
-        this.#open.push({ id, path });
+        add(callOf(id, asText(required(fields, 'name', place), join(place, 'name')), block), place);
+        this.#open.set(id, path);
       } else if (type === 'mcp_tool_use') {
         const id = this.#newId(block);
         const result = results.get(id);
         // Without its result, because the agent hides it, a call says nothing to a model.
         const shown = result && this.#resultContent(result.fields.content, join(result.path, 'content'));
         if (!shown || shown.text === '') continue;
-        if (answers.length > 0 && isAfterResult(blocks, block)) endStep();
+        if (answers.length > 0 && isAfterResult) endStep();
         const name = asText(required(fields, 'name', place), join(place, 'name'));
         const server = asText(fields.server_name ?? '', join(place, 'server_name'));
-        calls.push(callOf(id, this.#rules.target.nameAtModel(server, name), block));
+        add(callOf(id, this.#rules.target.nameAtModel(server, name), block), place);
         answers.push({ role: 'tool', tool_call_id: id, content: shown.text });
       } else if (!['mcp_tool_result', 'thinking', 'redacted_thinking'].includes(type)) {
         this.#rules.ignored.add(join(place, type));
@@ -272,11 +277,6 @@ function callOf(id: string, name: string, { fields, path }: Block): FunctionCall
 
 function useIdOf({ fields, path }: Block): string {
   return asText(required(fields, 'tool_use_id', path), join(path, 'tool_use_id'));
-}
-
-/** Whether the block before one is a result: the call is one of a further step. */
-function isAfterResult(blocks: readonly Block[], block: Block): boolean {
-  return blocks[blocks.indexOf(block) - 1]?.type === 'mcp_tool_result';
 }
 
 /** Text alone is one string: not every model server takes parts. */

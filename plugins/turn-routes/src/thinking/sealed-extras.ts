@@ -54,15 +54,30 @@ export class SealedExtras {
   }
 }
 
-/** The message, with the extras of its step if it makes calls of that step. */
-export function withExtras(message: AssistantMessage, extras: StepExtras | undefined): AssistantMessage {
+/**
+ * The message, with those extras that are of its step: which name calls of it. Takes time in
+ * proportion to the calls and the extras (S-64).
+ */
+export function withExtras(message: AssistantMessage, all: readonly StepExtras[]): AssistantMessage {
+  if (all.length === 0) return message;
   const { tool_calls: calls = [] } = message;
-  if (!extras || !calls.some(({ id }) => Object.hasOwn(extras.calls, id))) return message;
-  const signed = calls.map((call) => {
-    const extra = Object.hasOwn(extras.calls, call.id) ? extras.calls[call.id] : undefined;
-    return extra ? { ...call, extra } : call;
+  const own = new Set(calls.map(({ id }) => id));
+  const signed = new Map<string, Extra>();
+  let extra: Extra | undefined;
+  for (const extras of all) {
+    const ids = Object.keys(extras.calls).filter((id) => own.has(id));
+    if (ids.length > 0) extra = extras.message ?? extra;
+    for (const id of ids) {
+      const one = extras.calls[id];
+      if (one) signed.set(id, one);
+    }
+  }
+  if (!extra && signed.size === 0) return message;
+  const tool_calls = calls.map((call) => {
+    const one = signed.get(call.id);
+    return one ? { ...call, extra: one } : call;
   });
-  return { ...message, tool_calls: signed, ...(extras.message && { extra: extras.message }) };
+  return { ...message, tool_calls, ...(extra && { extra }) };
 }
 
 /** What opens is what this server has sealed. */

@@ -19,6 +19,16 @@ export function pendingToolCallCases({ add, clock, canReopen }: Suite): void {
     assert.equal(await calls.load({ ...OWNER, agent: 'billing' }, 'call_1'), undefined);
   });
 
+  add('finds the pending turns of a request at once, with their sizes', async ({ pendingToolCalls: calls }) => {
+    await calls.save(OWNER, ['call_1', 'call_2'], EVERY_FORM);
+    await calls.save(OWNER, ['call_3'], turn(3));
+    const found = await calls.find(OWNER, ['call_3', 'unknown', 'call_2']);
+    assert.deepEqual([...found.keys()].sort(), ['call_2', 'call_3']);
+    assert.ok((found.get('call_2') ?? 0) > (found.get('call_3') ?? 0));
+    assert.equal((await calls.find({ ...OWNER, project: 'other' }, ['call_1'])).size, 0);
+    assert.equal((await calls.find(OWNER, [])).size, 0);
+  });
+
   add('replaces a pending turn that has the same call', async ({ pendingToolCalls: calls }) => {
     await calls.save(OWNER, ['call_1', 'call_2'], turn(1));
     await calls.save(OWNER, ['call_1'], turn(2));
