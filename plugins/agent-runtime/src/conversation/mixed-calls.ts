@@ -101,8 +101,8 @@ export class MixedCalls {
 }
 
 /**
- * A hash of the text of the user's last message. Images of tools count to the step that they follow:
- * a caller does not have those of the agent's own tools.
+ * A hash of the text of the user's last message. Images of tools count to the step that they
+ * follow: a caller does not have those of the agent's own tools.
  */
 function lastWords(messages: readonly Message[], end = messages.length): string {
   let index = end - 1;
@@ -132,7 +132,10 @@ class SentCalls {
     this.#turns = messages.map((_, index) => (isUser(messages, index) ? ++turn : turn));
   }
 
-  /** Whether the turn around a message has all answered calls of a stored one, by name and arguments. */
+  /**
+   * Whether the turn around a message has all answered calls of a stored one, by name and
+   * arguments.
+   */
   haveAll(stored: readonly Message[], index: number): boolean {
     const open = new Set(openToolCalls(stored));
     const sent = this.#byTurn().get(this.#turns[index] ?? 0);

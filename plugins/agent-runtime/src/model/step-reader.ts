@@ -32,7 +32,9 @@ export class StepReader {
   }
 
   /**
-   * Returns a batch of text unchanged. @throws ModelError if a call is another than it began, or for too many calls.
+   * Returns a batch of text unchanged.
+   *
+   * @throws ModelError if a call is another than it began, or for too many calls.
    */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
     this.#onRead(batch);

@@ -22,7 +22,7 @@ export function alternate(messages: readonly WireMessage[]): readonly WireMessag
   const result: WireMessage[] = [];
   const system = messages.filter(({ role }) => role === 'system');
   if (system.length > 0) result.push(joined(system));
-  /** Neighbours that become one message. They are joined together: one by one would copy each again. */
+  /** Neighbours that become one message, joined at once: one by one would copy each again. */
   let group: WireMessage[] = [];
   const endGroup = () => {
     if (group.length > 0) result.push(joined(group));

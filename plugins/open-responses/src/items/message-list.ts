@@ -26,7 +26,7 @@ export class MessageList {
   readonly #slots: Slot[] = [];
   /** Results of calls that the input does not have: they follow the system messages. */
   readonly #first: Made[] = [];
-  /** The index of the slot before which these stand: undefined while nothing else follows the prompt. */
+  /** The index of the slot that they precede: undefined while nothing else follows the prompt. */
   #firstAt: number | undefined;
   #hasResult = false;
   /** Whether there is an assistant message. */

@@ -27,7 +27,7 @@ export class PendingToolCallTable {
 
   /** The bytes of the messages of each key that has some. Reads none of them. */
   find({ project, agent }: PendingToolCallsOwner, keys: readonly string[]): ReadonlyMap<string, number> {
-    const rows = this.#sql.find.all(JSON.stringify(keys), project, agent, timestamp(this.#clock));
+    const rows = this.#sql.find.all(JSON.stringify(keys), project, agent, this.#clock.now());
     return new Map(rows.map(({ key, bytes }) => [String(key), Number(bytes)]));
   }
 

@@ -21,7 +21,7 @@ export class TurnIndex {
   /** By the index of the message with the calls, and the id of the call. */
   readonly #results = new Map<number, Map<string, ToolMessage>>();
   readonly #calls = new Map<number, Map<string, ToolCallPart>>();
-  /** For each message the index of the last one before it that is no result; -1 if there is none. */
+  /** For each message the index of the last one before it that is no result, or -1. */
   readonly #asking: readonly number[];
   /** For each message the number of assistant messages from it to the end. */
   readonly #answersLeft: readonly number[];

@@ -74,8 +74,8 @@ class ConversationReader implements RequestMessages {
   readonly paths: string[] = [];
   readonly #rules: ConversationRules;
   /**
-   * Calls of the last assistant message that have no result yet, by their ids, with the path of that
-   * message.
+   * Calls of the last assistant message that have no result yet, by their ids, with the path of
+   * that message.
    */
   readonly #open = new Map<string, string>();
   /** Ids of the calls and results around the last assistant message. */
