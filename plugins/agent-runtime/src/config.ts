@@ -54,6 +54,18 @@ const agentSchema = {
     },
     params: {
       type: 'object',
+      properties: {
+        temperature: { type: 'number', description: 'Randomness of the answer.' },
+        top_p: { type: 'number', description: 'Share of the likeliest tokens that are considered.' },
+        max_completion_tokens: { type: 'integer', description: 'Tokens of one model call, reasoning included.' },
+        max_tokens: { type: 'integer', description: 'The older name of `max_completion_tokens`.' },
+        frequency_penalty: { type: 'number', description: 'Makes frequent tokens less likely.' },
+        presence_penalty: { type: 'number', description: 'Makes tokens that have occurred less likely.' },
+        seed: { type: 'integer', description: 'The same seed asks for the same answer.' },
+        logprobs: { type: 'boolean', description: 'Asks for the probabilities of tokens.' },
+        top_logprobs: { type: 'integer', description: 'Likely tokens to list at each place.' },
+        parallel_tool_calls: { type: 'boolean', description: 'Whether the model may call several tools at once.' },
+      },
       additionalProperties: true,
       propertyNames: { examples: SAMPLING_PARAMETERS }, // for suggestions
       description: 'Sampling parameters sent to the model. They override those of a request.',

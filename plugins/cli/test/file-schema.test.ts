@@ -108,10 +108,8 @@ t.test('the schema of the whole file accepts and refuses the same files as the s
 
 t.test('the schema completes names, hides secrets and explains formats', async (t) => {
   const { server } = await composed(t, {
-    'package.json': JSON.stringify({
-      type: 'module',
-      dependencies: { '@plugboard/model-openai': '1', 'plugboard-model-own': '1' },
-    }),
+    'package.json': '{ "type": "module" }',
+    node_modules: { 'plugboard-model-own': {} },
     'plugboard.yaml': 'transports: { ./p.js: {} }\nmodels: { fast: { use: ./p.js }, slow: { use: ./p.js } }\n',
     'p.js': plugin({
       name: '@acme/plugin-p',
@@ -137,5 +135,6 @@ t.test('the schema completes names, hides secrets and explains formats', async (
     description: 'Time to wait. A duration: a whole number with the unit ms, s, m, h or d, such as `30s`.',
     anyOf: [{ patternErrorMessage: /^A duration: a whole number/ }, {}],
   });
-  t.match(properties.models?.additionalProperties, { properties: { use: { anyOf: [{ enum: ['./p.js', 'openai', 'own'] }] } } });
+  const uses = JSON.stringify(properties.models?.additionalProperties);
+  for (const name of ['./p.js', 'openai', 'own']) t.match(uses, `"${name}"`, `${name} is used or installed`);
 });

@@ -133,7 +133,7 @@ export const distribution: Readonly<Record<string, string>> = {
   ),
   'model.js': plugin(
     'model',
-    'ctx.contribute(ModelConnectors, { model: "m", contextWindow: 1000, input: ["text"], supportsParam: () => false, stream: async function* () {}, describe: () => [{ kind: "detail", label: "provider", text: "none" }] }); ctx.contribute(routes, { kind: "route", label: "GET", text: "/v1/fast" })',
+    'ctx.contribute(ModelConnectors, { model: "m", contextWindow: 1000, input: ["text"], supportsParam: () => false, stream: async function* () {}, describe: () => [{ kind: "detail", label: "provider", text: "none" }] }); ctx.contribute(routes, { kind: "route", label: "POST", text: "/v1/chat/completions" })',
     '{ key: { type: "string" } }',
   ),
 };

@@ -36,7 +36,7 @@ t.test('as JSON, for programs', async (t) => {
     entry: 'sessions',
     provides: [{ point: 'agent.session-store', name: 'sessions' }],
   });
-  t.same(routes, [{ method: 'GET', path: '/v1/fast', plugin: 'model' }]);
+  t.same(routes, [{ method: 'POST', path: '/v1/chat/completions', plugin: 'model' }]);
 });
 
 t.test('as text, for people', async (t) => {
@@ -47,5 +47,5 @@ t.test('as text, for people', async (t) => {
     `models.fast  model 0.1.0\n  ${join(cwd, 'model.js')}\n  provides agent.model-connector fast\n  provides test.routes fast\n  provider: none\n`,
   );
   t.match(stdout, 'models.gone  disabled: the variable GONE is not set\n');
-  t.match(stdout, 'routes\n  GET /v1/fast  model\n');
+  t.match(stdout, 'routes\n  POST /v1/chat/completions  model\n');
 });

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
@@ -145,7 +145,10 @@ t.test('plugboard reload applies a changed file, and prints what changed', async
     const { code, stdout, stderr } = await run(t, ['reload'], { cwd, env: { TMPDIR: cwd } });
     return [code, (stdout + stderr).replace(/server \d+/, 'SERVER').trimEnd()];
   };
-  t.strictSame(await reload(), [0, 'SERVER: the configuration has not changed; the plugins read their own files again']);
+  t.strictSame(await reload(), [
+    0,
+    'SERVER: the configuration has not changed; plugins read files of their own again, such as tokens, but no code is loaded again',
+  ]);
   await writeFile(file, CHANGED);
   t.strictSame(await reload(), [0, 'SERVER: the changed configuration was applied\n  added agents.third']);
   await eventually(() => changes().length > 0); // the log comes from another process
@@ -180,9 +183,32 @@ t.test('check --diff names plugins that were updated since the server loaded the
   t.match(
     stdout,
     ': a reload would change nothing\n' +
-      'a reload would not load these updates; restart the server to use them\n' +
+      'a reload does not load these updates; restart the server to use them\n' +
       '  plugins.words: version 0.2.0 is installed, 0.1.0 runs\n',
   );
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('a reload names the plugins whose code has changed, and runs the old one', async (t) => {
+  const cwd = t.testdir({
+    ...distribution,
+    'plugboard.yaml': `${YAML}\nplugins: { words: { use: ./words.js } }\n`,
+    'words.js': plugin('words', 'return { start() {} };'),
+  });
+  const program = new Plugboard(t, ['start'], { cwd, env: { TMPDIR: cwd } });
+  await program.prints('curl ');
+  const { mtimeMs } = statSync(join(cwd, 'words.js'));
+  await utimes(join(cwd, 'words.js'), new Date(), new Date(mtimeMs + 5_000));
+  const { code, stdout } = await run(t, ['reload'], { cwd, env: { TMPDIR: cwd } });
+  t.equal(code, 0);
+  t.match(
+    stdout,
+    'but no code is loaded again\n' +
+      'a reload does not load these updates; restart the server to use them\n' +
+      '  plugins.words: its module has changed since the server loaded it\n',
+  );
+  t.match(await program.logs('plugins.words: its module has changed'), { level: 'warn' });
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });

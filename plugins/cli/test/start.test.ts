@@ -64,6 +64,33 @@ t.test('the banner names a missing agent, model or address', async (t) => {
   t.equal(await program.exit(), 0, 'and runs all the same');
 });
 
+t.test('the banner shows a request only to an address that serves it', async (t) => {
+  const socket = `ctx.contribute(Transports, { address: () => 'tcp://127.0.0.1:9' });
+    ctx.contribute(routes, { kind: 'link', label: 'page', text: '/page' })`;
+  const files = distributionWith(socket);
+  const before = {
+    ...files,
+    'plugboard.yaml': (files['plugboard.yaml'] ?? '')
+      .replace('{ web:', '{ socket: { use: ./extra.js }, web:')
+      .replace(/plugins: .*/, ''),
+  };
+  const program = start(t, before);
+  await program.prints('curl ');
+  t.match(
+    program.stdout,
+    / {2}address +tcp:\/\/127\.0\.0\.1:9\n {2}address +(http:.*)\n {2}page +\1\/page\n {2}try +curl \1\/v1\/chat/,
+  );
+  program.kill('SIGTERM');
+  await program.exit();
+
+  const silent = { ...distribution, 'model.js': (distribution['model.js'] ?? '').replace('/v1/chat/completions', '/v1/other') };
+  const other = start(t, silent);
+  await other.prints('address ');
+  t.notMatch(other.stdout, 'curl', 'no route for chat completions');
+  other.kill('SIGTERM');
+  await other.exit();
+});
+
 t.test('the banner names channels, which have no address', async (t) => {
   const channel = `
     import { definePlugin } from '@plugboard/kernel';
@@ -221,10 +248,8 @@ t.test('SIGHUP without a changed configuration changes nothing', async (t) => {
   await program.prints('curl ');
   program.kill('SIGHUP');
   t.match(await program.logs('SIGHUP: the configuration has not changed'), { level: 'info' });
-  t.notOk(
-    program.log.some(({ log }) => log === 'audit'),
-    'no plugin reads files',
-  );
+  const audited = program.log.filter(({ log }) => log === 'audit').flatMap(({ entries }) => entries);
+  t.same(audited, ['runtime'], 'which accepts tools; no plugin reads files');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });
@@ -236,7 +261,7 @@ t.test('SIGHUP reloads the files of plugins and is audited', async (t) => {
   await program.logs('SIGHUP: the configuration has not changed');
   t.match(program.log.slice(-3), [
     { msg: 'read again', entry: 'plugins.extra' },
-    { log: 'audit', event: 'configuration_reloaded', entries: ['plugins.extra'] },
+    { log: 'audit', event: 'configuration_reloaded', entries: ['plugins.extra', 'runtime'] },
     { level: 'info' },
   ]);
   program.kill('SIGTERM');
@@ -249,7 +274,7 @@ t.test('a plugin that fails to reload is named in the log, and the server contin
   program.kill('SIGHUP');
   t.match(await program.logs('plugins.extra did not reload: no such file (plugin extra'), { level: 'error' });
   await program.logs('SIGHUP: the configuration has not changed');
-  t.notOk(program.log.some(({ log }) => log === 'audit'));
+  t.notOk(program.log.some(({ log, entries }) => log === 'audit' && String(entries).includes('extra')));
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });

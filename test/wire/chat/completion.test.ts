@@ -132,13 +132,12 @@ t.test('C-084 all kinds of characters, and empty text, are returned unchanged', 
   }
 });
 
-t.test('variables in params and body reach the model server as numbers and booleans', async (t) => {
-  const yaml =
-    TRANSPORTS + ASSISTANT.replace('apiKey:', `body: { top_k: "\${TOP_K}", safe: "\${SAFE}", user: "\${ID}" }, apiKey:`);
-  const tuned = yaml.replace('model: fast,', `model: fast, params: { temperature: "\${TEMPERATURE}", stop: ["\${STOP}"] },`);
-  const app = await TestServer.start(t, tuned, {
-    env: { TOP_K: '40', SAFE: 'true', ID: '007', TEMPERATURE: '0.7', STOP: 'END' },
+t.test('variables in params reach the model server as the protocol wants them, and in body as text', async (t) => {
+  const yaml = TRANSPORTS + ASSISTANT.replace('apiKey:', `body: { top_k: "\${TOP_K}" }, apiKey:`);
+  const params = `{ temperature: "\${TEMPERATURE}", seed: "\${SEED}", stop: "\${STOP:-12}" }`;
+  const app = await TestServer.start(t, yaml.replace('model: fast,', `model: fast, params: ${params},`), {
+    env: { TOP_K: '40', TEMPERATURE: '0.7', SEED: '7' },
   });
   await app.chat(saying('Hi'));
-  t.match(app.models.requests[0]?.body, { top_k: 40, safe: true, user: '007', temperature: 0.7, stop: ['END'] });
+  t.match(app.models.requests[0]?.body, { top_k: '40', temperature: 0.7, seed: 7, stop: '12' });
 });

@@ -51,9 +51,9 @@ const MESSAGES = {
   PLUGIN_NOT_INSTALLED: (names: readonly string[], isKey: boolean, likely: string | undefined) =>
     isKey
       ? `the entry has no "use", so its key names the plugin, and ${names[0]} is not installed; ${
-          likely === undefined ? 'add "use" with the name or the path of a plugin' : `add use: ${likely}`
-        }, or ${installOf(names)}`
-      : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; ${installOf(names)}`,
+          likely === undefined ? `add "use" with the name or the path of a plugin, or ${installOf(names)}` : `add use: ${likely}`
+        }`
+      : `the plugin ${names[0]} is not installed${likely === undefined ? `; ${installOf(names)}` : `, did you mean "${likely}"?`}`,
   PACKAGE_NOT_INSTALLED: (name: string) =>
     `the package ${packageOf(name)} is not installed; check the name, then run: npm install ${packageOf(name)}`,
   MODULE_NOT_FOUND: (path: string) => `there is no module at ${path}; check the path`,
@@ -84,6 +84,7 @@ const MESSAGES = {
   // Warnings
   PLUGIN_UPDATED: (installed: string, running: string) =>
     `version ${installed} is installed, ${running} runs: restart the server to use it`,
+  PLUGIN_CHANGED: () => 'its module has changed since the server loaded it: restart the server to use it',
   KERNEL_COPY: (name: string, version: string, path: string, own: string, cure: string) =>
     `loads a second copy of the kernel, ${name} ${version} at ${path}, beside ${own}; ${cure}`,
   PLUGIN_DEPRECATED: (instead: string) => `the plugin is deprecated: ${instead}`,

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { type Fault, fault } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
 import { type ConfigPath, formatProblem, type PluginIdentity } from '../base/problem.js';
+import { modifiedAt } from '../plugin/loader.js';
 import { packageOf } from '../plugin/manifest.js';
 import type { ConfigSource } from './config-source.js';
 import type { LoadedEntry } from './entry.js';
@@ -28,13 +29,15 @@ export function warningsOf(entries: readonly LoadedEntry[], source: ConfigSource
   });
 }
 
-/** Lists the plugins whose package was updated on the disk since they were loaded. */
+/** Lists the plugins whose package or module was changed on the disk since they were loaded. */
 export function updatedPlugins(entries: readonly LoadedEntry[], source: ConfigSource): readonly string[] {
   return entries.flatMap(({ plugin, path }) => {
     if (plugin === undefined || !isAbsolute(plugin.path)) return [];
     const installed = packageOf(plugin.path)?.version;
-    if (installed === undefined || installed === plugin.version) return [];
-    return warning(plugin, path, fault('PLUGIN_UPDATED', installed, plugin.version), source);
+    if (installed !== undefined && installed !== plugin.version)
+      return warning(plugin, path, fault('PLUGIN_UPDATED', installed, plugin.version), source);
+    const isSame = plugin.modified === undefined || plugin.modified === (modifiedAt(plugin.path) ?? plugin.modified);
+    return isSame ? [] : warning(plugin, path, fault('PLUGIN_CHANGED'), source);
   });
 }
 

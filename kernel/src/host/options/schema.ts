@@ -152,7 +152,7 @@ function visit(schema: JsonSchema, value: unknown, path: ConfigPath, visitor: Vi
 
 /**
  * Copies a value. Scalars that are wholly one variable become numbers or booleans where the schema
- * does not accept text, and where it says nothing about them, if they look like one in JSON.
+ * wants one and does not accept text. Nothing else is coerced.
  */
 function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>): unknown {
   const wanted = new Map<string, Set<string>>();
@@ -170,8 +170,7 @@ function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>)
     }
     const at = pointer(path);
     if (typeof item !== 'string' || !whole.has(at)) return item;
-    const types = wanted.get(at);
-    if (types === undefined || types.size === 0) return jsonScalar(item);
+    const types = wanted.get(at) ?? new Set();
     return types.has('string') ? item : scalar(item, types);
   };
   return copy(value, []);
@@ -187,14 +186,6 @@ function scalar(text: string, types: ReadonlySet<string>): unknown {
   if ((types.has('number') || types.has('integer')) && /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(text)) return Number(text);
   if (types.has('boolean') && (text === 'true' || text === 'false')) return text === 'true';
   return text;
-}
-
-/** Reads a number or a boolean of JSON. A long id, which a number would change, stays text. */
-function jsonScalar(text: string): unknown {
-  if (text === 'true' || text === 'false') return text === 'true';
-  if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(text)) return text;
-  const number = Number(text);
-  return Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : text;
 }
 
 function secretsOf(schema: JsonSchema, value: unknown): { path: ConfigPath; texts: string[] }[] {

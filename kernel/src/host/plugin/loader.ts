@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -12,7 +12,7 @@ import { type Diagnosis, NO_DIAGNOSIS } from './diagnosis.js';
 import { importPlugin, type PluginModule } from './import-plugin.js';
 import { rejectModule } from './import-url.js';
 import { packageOf, readManifest } from './manifest.js';
-import { similarFile, similarPlugin, type UseHints } from './missing-plugin.js';
+import { installedPlugins, similarFile, similarPlugin, type UseHints } from './missing-plugin.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 import { type KernelCopy, kernelCopy, updateOfKernel } from './server-packages.js';
 
@@ -20,6 +20,8 @@ import { type KernelCopy, kernelCopy, updateOfKernel } from './server-packages.j
 export interface LoadedPlugin extends PluginIdentity {
   readonly definition: DefinedPlugin;
   readonly options: OptionSchema;
+  /** When its module was last changed, before it was loaded: milliseconds of the file system. */
+  readonly modified?: number | undefined;
   /** The plugin's own copy of the kernel, if it imports another one than this program. */
   readonly kernelCopy?: KernelCopy | undefined;
 }
@@ -82,10 +84,12 @@ export class Loader {
     const hasOwnPackage = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
     const shown = hasOwnPackage ? `${path} (${owner.name} ${owner.version})` : path;
     try {
+      const modified = modifiedAt(path);
       const location = { url, path, shown, packageName: owner?.name };
       const { explainImport } = this.#diagnosis;
       const module = await importPlugin(location, this.#folders, this.#importLimit, explainImport);
-      return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path, !hasOwnPackage) };
+      const copy = kernelCopy(url, path, !hasOwnPackage);
+      return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), modified, kernelCopy: copy };
     } catch (error) {
       this.#loaded.delete(url);
       rejectModule(url);
@@ -105,7 +109,9 @@ export class Loader {
   }
 
   #similar(use: string, prefix: string): string | undefined {
-    return similarPlugin(use, this.#fileFolder, this.installed(prefix));
+    const written = packageName('', prefix);
+    const short = prefix !== '' && use.startsWith(written) ? use.slice(written.length) : use;
+    return similarPlugin(short, this.#fileFolder, this.installed(prefix));
   }
 
   /**
@@ -124,10 +130,9 @@ export class Loader {
     return this.#folders.some((folder) => hasPackage(name, folder));
   }
 
-  /** The short names of the plugins that the configuration's package depends on, for editors. */
+  /** The short names of the plugins that are installed where packages are searched. */
   installed(prefix: string): readonly string[] {
-    const [folder] = this.#folders;
-    return folder === undefined || prefix === '' ? [] : shortNames(folder, prefix);
+    return prefix === '' ? [] : installedPlugins(this.#folders, prefix);
   }
 
   /** Returns undefined if the package is not installed. */
@@ -151,18 +156,6 @@ export class Loader {
 function packageNames(use: string, prefix: string): string[] {
   if (use.includes('/')) return [use];
   return [packageName(use, prefix), prefix === '' ? `plugboard-${use}` : `plugboard-${prefix}-${use}`, use];
-}
-
-/**
- * The short names of a folder's dependencies that are plugins with this prefix: `x` for
- * `@plugboard/<prefix>-x`.
- */
-function shortNames(folder: string, prefix: string): string[] {
-  const manifest = join(folder, 'package.json');
-  if (!existsSync(manifest)) return [];
-  const { dependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly dependencies?: object };
-  const pattern = new RegExp(`^(?:@plugboard/|plugboard-)${prefix === '' ? '' : `${prefix}-`}(.+)$`);
-  return Object.keys(dependencies).flatMap((name) => pattern.exec(name)?.[1] ?? []);
 }
 
 /**
@@ -196,6 +189,11 @@ function resolveFrom(name: string, folder: string): string {
   } finally {
     hooks.deregister();
   }
+}
+
+/** When a module was last changed; undefined if it is gone. */
+export function modifiedAt(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
 
 /** Resolves the path of a module or of a package's folder. */

@@ -26,6 +26,26 @@ export function similarPlugin(use: string, folder: string, installed: readonly s
   return module === undefined ? nearest(use, installed) : `./${join(dirname(use), module)}`;
 }
 
+/**
+ * The short names of the installed plugins with a prefix: `x` for `@plugboard/<prefix>-x`.
+ * @param folders where packages are searched, and in the folders around them.
+ */
+export function installedPlugins(folders: readonly string[], prefix: string): readonly string[] {
+  const pattern = new RegExp(`^(?:@plugboard/|plugboard-)${prefix}-(.+)$`);
+  const names = folders.flatMap(packagesAround).flatMap((name) => pattern.exec(name)?.[1] ?? []);
+  return [...new Set(names)].toSorted();
+}
+
+function packagesAround(folder: string): readonly string[] {
+  const modules = join(folder, 'node_modules');
+  const own = [
+    ...entriesOf(join(modules, '@plugboard')).map(({ name }) => `@plugboard/${name}`),
+    ...entriesOf(modules).map(({ name }) => name),
+  ];
+  const parent = dirname(folder);
+  return parent === folder ? own : [...own, ...packagesAround(parent)];
+}
+
 /** Finds the name of the module or folder beside a missing one that is most similar to its name. */
 export function similarFile(path: string): string | undefined {
   const entries = entriesOf(dirname(path)).filter((entry) => entry.isDirectory() || MODULE.test(entry.name));

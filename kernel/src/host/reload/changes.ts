@@ -23,6 +23,8 @@ export interface EntryImage {
   readonly plugin: string;
   /** The version of the plugin's package that runs. A reload does not load another one. */
   readonly version: string;
+  /** When the module that runs was last changed, in milliseconds. */
+  readonly modified?: number | undefined;
   /** The options, with defaults filled in, and those that the section shares. */
   readonly options: Readonly<Record<string, unknown>>;
   /** Digests of the files that belong to the options, by path. */
@@ -56,6 +58,7 @@ function entryImage(entry: ConfiguredEntry, fixed: EntryImage['fixed']): EntryIm
     optionsPath,
     plugin: `${plugin?.name} ${plugin?.path}`,
     version: plugin?.version ?? '',
+    modified: plugin?.modified,
     options: { ...config, ...shared },
     files: Object.fromEntries(files),
     fixed,

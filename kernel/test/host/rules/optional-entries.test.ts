@@ -203,11 +203,13 @@ t.test(
   async (t) => {
     t.match(
       await problemsOf(t, {
-        'package.json': '{ "type": "module", "dependencies": { "@plugboard/model-near": "1.0.0" } }',
+        'package.json': '{ "type": "module" }',
+        node_modules: { '@plugboard': { 'model-near': {} } },
         'plugboard.yaml': [
           'transports: {}',
           'models:',
           '  a: { use: naer, optional: true }',
+          '  b: { use: "@plugboard/model-naer", optional: true }',
           '  far: { optional: true }',
           '  c: { use: ./none.js, optional: true }',
           '  d: { use: ./p.js, optional: true, provider: ./none.js }',
@@ -219,6 +221,7 @@ t.test(
       }),
       [
         'models.a.use: the plugin @plugboard/model-naer is not installed, did you mean "near"?',
+        'models.b.use: the plugin @plugboard/model-naer is not installed, did you mean "near"?',
         'models.far: the entry has no "use", so its key names the plugin, and @plugboard/model-far is not installed',
         'models.c.use: no plugin was found at ',
         'models.d.provider: there is no module at ',
@@ -254,4 +257,26 @@ t.test('rule 7: entries under auth cannot be optional, and entries cannot depend
       'plugboard.yaml:3:104 models.c.unless[0]: models has no other entry "c"; known: "a", "b"',
     ],
   );
+});
+
+t.test('rule 7: a misspelt plugin is a mistake, wherever the file lies', async (t) => {
+  const files = {
+    site: { node_modules: { '@plugboard': { 'model-near': {} }, 'plugboard-model-remote': {} } },
+    elsewhere: {
+      'plugboard.yaml': [
+        'transports: {}',
+        'models:',
+        '  a: { use: naer, optional: true }',
+        '  b: { use: remoet, optional: true }',
+        '  c: { use: no-such, optional: true }',
+      ].join('\n'),
+    },
+  };
+  const options = { cwd: join(t.testdirName, 'site'), file: '../elsewhere/plugboard.yaml' };
+  const problems = await problemsOf(t, files, options);
+  t.match(problems, [
+    'models.a.use: the plugin @plugboard/model-naer is not installed, did you mean "near"?',
+    'models.b.use: the plugin @plugboard/model-remoet is not installed, did you mean "remote"?',
+  ]);
+  t.equal(problems.length, 2, 'one that is like no other is only disabled');
 });

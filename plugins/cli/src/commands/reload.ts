@@ -11,7 +11,8 @@ const INTERVAL = 50;
 
 const OUTCOMES: Readonly<Record<ReloadOutcome, string>> = {
   applied: 'the changed configuration was applied',
-  unchanged: 'the configuration has not changed; the plugins read their own files again',
+  unchanged:
+    'the configuration has not changed; plugins read files of their own again, such as tokens, but no code is loaded again',
   refused: 'the changed configuration was refused, and the previous one stays in effect; the log of the server says why',
 };
 
@@ -36,11 +37,12 @@ export const reload: CommandAction = {
       return EXIT_CONFIG;
     }
     const outcomes: ReloadOutcome[] = [];
-    for (const { server, changes } of previews) {
+    for (const { server, changes, notes } of previews) {
       process.kill(server.pid, 'SIGHUP');
       const outcome = await outcomeOf(file, server);
       outcomes.push(outcome);
-      terminal.print([`server ${server.pid}: ${OUTCOMES[outcome]}`, ...(outcome === 'applied' ? changes : [])].join('\n'));
+      const applied = outcome === 'applied' ? changes : [];
+      terminal.print([`server ${server.pid}: ${OUTCOMES[outcome]}`, ...applied, ...notes].join('\n'));
     }
     return outcomes.includes('refused') ? EXIT_CONFIG : 0;
   },

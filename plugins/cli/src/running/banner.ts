@@ -1,9 +1,13 @@
 import type { HostServer } from '@plugboard/kernel/internal';
 import { PROGRAM } from '../base/program.js';
 import { table } from '../command/arguments.js';
+import { routesOf } from '../server/descriptions.js';
 import { accessOf, type ServerInfo, serverInfo } from '../server/server-info.js';
 
 type Row = readonly [string, string];
+
+/** The route that the banner shows a request to, if it is served. */
+const CHAT = '/v1/chat/completions';
 
 /** Least width of the first column, so that both pieces line up. */
 const WIDTH = 10;
@@ -47,12 +51,13 @@ export class Banner {
     const isSilent = !info.listens && channels.length === 0;
     const addresses = isSilent ? [NO_ADDRESS] : info.addresses.map((address): Row => ['address', address]);
     const polling: Row[] = channels.length > 0 ? [['channels', channels.join(', ')]] : [];
-    const [address] = info.addresses;
+    const address = info.addresses.find((one) => /^https?:/.test(one));
     const links = info.links.flatMap(({ label, target }): Row[] => {
       const url = URL.parse(target, address);
       return url === null ? [] : [[label, url.href]];
     });
-    const trial: Row[] = address === undefined ? [] : [['try', curl(address, info)]];
+    const isServed = routesOf(this.#server).some(({ method, path }) => method === 'POST' && path === CHAT);
+    const trial: Row[] = address === undefined || !isServed ? [] : [['try', curl(address, info)]];
     this.#rows([...addresses, ...polling, ...links, ...trial]);
   }
 
@@ -81,5 +86,5 @@ export class Banner {
 function curl(address: string, { agents, models, auth }: ServerInfo): string {
   const body = { model: agents[0] ?? models[0] ?? 'assistant', messages: [{ role: 'user', content: 'Hello' }] };
   const token = auth.length > 0 ? ' -H "authorization: Bearer $PLUGBOARD_TOKEN"' : '';
-  return `curl ${address}/v1/chat/completions${token} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+  return `curl ${address}${CHAT}${token} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 }

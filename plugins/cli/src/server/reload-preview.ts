@@ -12,6 +12,8 @@ export interface ReloadPreview {
   readonly lines: readonly string[];
   /** The lines about the changes alone. */
   readonly changes: readonly string[];
+  /** The lines about plugins whose code is another one on the disk. */
+  readonly notes: readonly string[];
   /** Whether the server would refuse the file, because something cannot change while it runs. */
   readonly isRefused: boolean;
 }
@@ -35,7 +37,7 @@ async function previewReload(file: string, server: RunningConfig): Promise<Reloa
   const after = digested(inspection.image, salt);
   const cold = coldSessions({ before: inForce, after, values: inspection.image, folder: dirname(file) });
   const updated = updatedPlugins(inForce, after).map((line) => `  ${line}`);
-  const notes = updated.length === 0 ? [] : ['a reload would not load these updates; restart the server to use them', ...updated];
+  const notes = updated.length === 0 ? [] : ['a reload does not load these updates; restart the server to use them', ...updated];
   const costs = cold.length === 0 ? [] : [COST_OF_PREFIX, ...cold];
   const all = changesBetween(inForce, after);
   const fixed = all.filter(({ needsRestart }) => needsRestart);
@@ -44,14 +46,21 @@ async function previewReload(file: string, server: RunningConfig): Promise<Reloa
   const effect = isRefused
     ? 'a reload would be refused, because these cannot change while the server runs; restart it'
     : `a reload would change${changes.length === 0 ? ' nothing' : ''}`;
-  return { server, lines: [`server ${pid}, configured ${since}: ${effect}`, ...changes, ...notes, ...costs], changes, isRefused };
+  return {
+    server,
+    lines: [`server ${pid}, configured ${since}: ${effect}`, ...changes, ...notes, ...costs],
+    changes,
+    notes,
+    isRefused,
+  };
 }
 
-/** The entries whose plugin was updated on the disk since the server loaded it. */
+/** The entries whose plugin was changed on the disk since the server loaded it. */
 function updatedPlugins(before: ConfigImage, after: ConfigImage): readonly string[] {
-  return Object.entries(after.entries).flatMap(([id, { plugin, version }]) => {
+  return Object.entries(after.entries).flatMap(([id, { plugin, version, modified }]) => {
     const running = before.entries[id];
-    if (running?.plugin !== plugin || running.version === version) return [];
-    return [`${id}: version ${version} is installed, ${running.version} runs`];
+    if (running?.plugin !== plugin) return [];
+    if (running.version !== version) return [`${id}: version ${version} is installed, ${running.version} runs`];
+    return running.modified === modified ? [] : [`${id}: its module has changed since the server loaded it`];
   });
 }
