@@ -12,14 +12,15 @@ import {
   parseDuration,
   parseSize,
 } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { AnswerReader } from './answer/answer-reader.js';
 import { PartBatches } from './answer/part-batches.js';
 import type { AiSdkConfig } from './config.js';
 import { isAiSdkError } from './failure/ai-sdk-error.js';
 import { Failures } from './failure/failures.js';
 import { watchedFetch } from './http/watched-fetch.js';
-import { fetchImage } from './images/fetch-image.js';
 import { isPublic } from './images/public-addresses.js';
+import { TurnImages } from './images/turn-images.js';
 import { loadModel } from './provider/load-provider.js';
 import { probe } from './provider/probe.js';
 import { kindOf, type ProviderKind, withBreakpoints } from './provider/provider-kind.js';
@@ -60,6 +61,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
   readonly #dependencies: Dependencies;
   readonly #failures: Failures;
   readonly #fetch: typeof fetch;
+  readonly #images: TurnImages;
   /** Identifies the model and the account in the data that is attached to messages (AI-9). */
   readonly #fingerprint: string;
   #loaded: Loaded | undefined;
@@ -70,7 +72,8 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
     this.input = config.input;
     this.#config = config;
     this.#dependencies = dependencies;
-    const { provider, model, apiKey = '', baseUrl = '', credentials, headers, settings, idleTimeout } = config;
+    const { provider, model, apiKey = '', baseUrl = '', credentials, headers, settings, idleTimeout, allowPrivate } = config;
+    this.#images = new TurnImages({ limit: parseSize(config.imageLimit), isAllowed: allowPrivate ? () => true : isPublic });
     const host = baseUrl === '' ? '' : new URL(baseUrl).host;
     const secrets = [apiKey, ...Object.values(credentials), ...Object.values(headers), baseUrl, host].filter(
       (text) => text !== '',
@@ -133,6 +136,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      if (error instanceof TurnError) throw error;
       throw this.#failures.of(error, clock.now());
     } finally {
       if (reader.hasEnded) void batches?.finish();
@@ -155,10 +159,9 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
 
   async #ask(request: ModelRequest, omitsFiles: boolean, signal: AbortSignal): Promise<PartBatches> {
     const { model, kind, supportedUrls } = this.#running();
-    const { imageLimit, allowPrivate } = this.#config;
     const media: MediaSource = {
       takesUrl: (url, type) => supportedUrls.some((pattern) => pattern.test(url)) && !(kind.needsImageType && type === 'image/*'),
-      fetch: (url) => fetchImage(url, { limit: parseSize(imageLimit), isAllowed: allowPrivate ? () => true : isPublic }, signal),
+      fetch: (url) => this.#images.fetch(url, request.account, signal),
       omitsFiles,
     };
     const mayCall = request.tools.length > 0 && request.params.tool_choice !== 'none';

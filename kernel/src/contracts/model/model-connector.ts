@@ -1,6 +1,7 @@
 import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
 import { type Description, defineExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { Message } from '../messages/message.js';
+import type { Account } from '../runtime/account.js';
 import type { Usage } from './usage.js';
 
 /**
@@ -89,6 +90,12 @@ export interface ModelRequest {
   readonly session: string | undefined;
   /** The end user, as the caller names it. */
   readonly user: string | undefined;
+  /**
+   * The memory of the turn. The runtime reserves the events of the answer in it. What a connector
+   * holds besides, such as an image that it fetches or an event that has not ended, it reserves
+   * first, and gives back when the answer is over. A `TurnError` of the account may be thrown.
+   */
+  readonly account?: Account | undefined;
   /**
    * Extra headers, for example of a trace. Subscribers of the `plugboard.step` channel may add some
    * before the request is sent.

@@ -6,7 +6,8 @@ const EVENT_SIZE = 8;
 
 /** Reserves the memory of an answer as it grows: what the model says, and the results of tools. */
 export class AnswerMemory {
-  readonly #account: Account;
+  /** Of the turn. */
+  readonly account: Account;
   readonly #limit: number;
   #said = 0;
   /** Characters of the arguments of calls that the model is still writing, by the calls' ids. */
@@ -14,7 +15,7 @@ export class AnswerMemory {
 
   /** @param limit of what the model says in the turn, in bytes. */
   constructor(account: Account, limit: number) {
-    this.#account = account;
+    this.account = account;
     this.#limit = limit;
   }
 
@@ -41,7 +42,7 @@ export class AnswerMemory {
     if (this.#said > this.#limit) {
       throw new TurnError('model_failed', `The answer is larger than the limit of ${this.#limit} bytes (\`limits.answerSize\`).`);
     }
-    this.#account.require(Account.costOf(bytes));
+    this.account.require(Account.costOf(bytes));
   }
 
   /** Results of tools. @throws TurnError `overloaded` without memory. */
@@ -49,7 +50,7 @@ export class AnswerMemory {
     for (const event of events) {
       if (event.type !== 'tool-result') continue;
       const bytes = event.images.reduce((sum, image) => sum + image.length, event.content.length);
-      this.#account.require(Account.costOf(bytes));
+      this.account.require(Account.costOf(bytes));
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Message, ModelConnector, ModelRequest, Turn } from '@plugboard/kernel';
-import { type ToolDeclaration, textOf } from '@plugboard/kernel/contracts';
+import { type Account, type ToolDeclaration, textOf } from '@plugboard/kernel/contracts';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
 import { withOwnExtras } from '../history/extra.js';
@@ -20,13 +20,15 @@ export interface ModelStep {
   readonly number: number;
   /** With the prompt. */
   readonly messages: readonly Message[];
+  /** The memory of the turn. */
+  readonly account: Account;
   /** Headers that tracing adds. */
   readonly headers: Record<string, string>;
 }
 
 /** The request of a step to one connection, with what that connection takes. */
 export function modelRequest(connector: ModelConnector, name: string, step: ModelStep): ModelRequest {
-  const { agent, turn, tools, origin, headers } = step;
+  const { agent, turn, tools, origin, account, headers } = step;
   const { declarations, streamed } = tools;
   const fitting = fittingMessages(connector, agent, turn, step.messages, declarations);
   return {
@@ -36,6 +38,7 @@ export function modelRequest(connector: ModelConnector, name: string, step: Mode
     incremental: turn.incremental,
     streamedTools: streamed,
     ...origin,
+    account,
     headers,
   };
 }

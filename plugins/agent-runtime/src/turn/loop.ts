@@ -158,7 +158,16 @@ class AgentLoop {
     let last: Batch;
     let prefix = '';
     try {
-      const made = { agent, turn, tools: this.#tools, origin: this.#origin, number: step, messages, headers };
+      const made = {
+        agent,
+        turn,
+        tools: this.#tools,
+        origin: this.#origin,
+        number: step,
+        messages,
+        account: memory.account,
+        headers,
+      };
       const request = (connector: ModelConnector, name: string) => modelRequest(connector, name, made);
       const { connection, asked, first, rest } = await deps.models.ask(
         agent.connections,

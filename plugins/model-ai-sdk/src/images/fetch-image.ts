@@ -9,11 +9,19 @@ const MAX_REDIRECTS = 3;
 /** Milliseconds for an image, redirects included. */
 const TIME_LIMIT = 20_000;
 
+/** An image in base64. */
+export interface Image {
+  readonly mediaType: string;
+  readonly data: string;
+}
+
 interface ImageLimits {
   /** Bytes. */
   readonly limit: number;
   /** Whether an address may be connected to. */
   readonly isAllowed: (address: string) => boolean;
+  /** Called before this many bytes of the image are held. May throw. */
+  readonly reserve: (bytes: number) => void;
 }
 
 /**
@@ -23,7 +31,7 @@ interface ImageLimits {
  * @returns the data in base64.
  * @throws Error with half a sentence that says why not.
  */
-export async function fetchImage(url: string, { limit, isAllowed }: ImageLimits, signal: AbortSignal) {
+export async function fetchImage(url: string, { limit, isAllowed, reserve }: ImageLimits, signal: AbortSignal): Promise<Image> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT)]);
   let target = url;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -40,7 +48,7 @@ export async function fetchImage(url: string, { limit, isAllowed }: ImageLimits,
       response.destroy();
       throw new Error(`${hostOf(url)} answered ${statusCode}`);
     }
-    const data = (await bodyOf(response, limit, hostOf(url))).toString('base64');
+    const data = (await bodyOf(response, hostOf(url), limit, reserve)).toString('base64');
     const mediaType = imageType(data);
     if (mediaType === undefined) throw new Error(`${hostOf(url)} sent no PNG, JPEG, GIF or WebP image`);
     return { mediaType, data };
@@ -61,12 +69,13 @@ async function open(url: string, isAllowed: ImageLimits['isAllowed'], signal: Ab
   return response;
 }
 
-async function bodyOf(response: IncomingMessage, limit: number, host: string): Promise<Buffer> {
+async function bodyOf(response: IncomingMessage, host: string, limit: number, reserve: ImageLimits['reserve']): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of response) {
     size += piece.length;
     if (size > limit) throw new Error(`the image of ${host} is larger than ${limit / 2 ** 20} MiB (imageLimit)`);
+    reserve(piece.length);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

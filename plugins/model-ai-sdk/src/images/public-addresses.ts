@@ -1,45 +1,65 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Addresses that are not on the public internet (RFC 6890). */
-const PRIVATE = new BlockList();
-for (const [address, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const)
-  PRIVATE.addSubnet(address, prefix, 'ipv4');
-for (const [address, prefix] of [
-  ['::', 96],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const)
-  PRIVATE.addSubnet(address, prefix, 'ipv6');
+/**
+ * IPv4 addresses that are not public: everything that IANA's registry of special-purpose addresses
+ * (RFC 6890) has, whether it may be forwarded or not, and multicast.
+ */
+const PRIVATE_IPV4 = [
+  ['0.0.0.0', 8], // this network (RFC 791)
+  ['10.0.0.0', 8], // private use (RFC 1918)
+  ['100.64.0.0', 10], // carrier-grade NAT (RFC 6598)
+  ['127.0.0.0', 8], // loopback (RFC 1122)
+  ['169.254.0.0', 16], // link local (RFC 3927), metadata services of clouds
+  ['172.16.0.0', 12], // private use (RFC 1918)
+  ['192.0.0.0', 24], // protocol assignments (RFC 6890), DS-Lite, NAT64 discovery
+  ['192.0.2.0', 24], // documentation (RFC 5737)
+  ['192.31.196.0', 24], // AS112 (RFC 7535)
+  ['192.52.193.0', 24], // AMT (RFC 7450)
+  ['192.88.99.0', 24], // 6to4 relays, deprecated (RFC 7526)
+  ['192.168.0.0', 16], // private use (RFC 1918)
+  ['192.175.48.0', 24], // AS112 (RFC 7534)
+  ['198.18.0.0', 15], // benchmarking (RFC 2544)
+  ['198.51.100.0', 24], // documentation (RFC 5737)
+  ['203.0.113.0', 24], // documentation (RFC 5737)
+  ['224.0.0.0', 4], // multicast (RFC 5771)
+  ['240.0.0.0', 4], // reserved (RFC 1112), broadcast
+] as const;
 
 /**
- * Whether an address is on the public internet. An IPv4 address in IPv6 notation is judged as IPv4.
+ * The only IPv6 addresses that are public: IANA has given out no other global unicast addresses
+ * (RFC 4291, 2000::/3).
+ */
+const GLOBAL_IPV6 = ['2000::', 3] as const;
+
+/** What is not public in there: special-purpose addresses, and addresses that contain an IPv4 one. */
+const PRIVATE_IPV6 = [
+  ['2001::', 23], // protocol assignments (RFC 2928): Teredo, benchmarking, ORCHID
+  ['2001:db8::', 32], // documentation (RFC 3849)
+  ['2002::', 16], // 6to4 (RFC 3056)
+  ['2620:4f:8000::', 48], // AS112 (RFC 7534)
+  ['3fff::', 20], // documentation (RFC 9637)
+] as const;
+
+const PRIVATE = new BlockList();
+const GLOBAL = new BlockList();
+for (const [address, prefix] of PRIVATE_IPV4) PRIVATE.addSubnet(address, prefix, 'ipv4');
+for (const [address, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(address, prefix, 'ipv6');
+GLOBAL.addSubnet(...GLOBAL_IPV6, 'ipv6');
+/** IPv4 in the notation of IPv6: the list for IPv4 answers for it. */
+const MAPPED = new BlockList();
+MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6');
+
+/**
+ * Whether an address is on the public internet (S-07, S-76). Everything that this server fetches
+ * for a caller asks here.
  */
 export function isPublic(address: string): boolean {
   const version = isIP(address);
-  return version !== 0 && !PRIVATE.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  if (version === 0) return false;
+  if (version === 4) return !PRIVATE.check(address, 'ipv4');
+  const isUnicast = GLOBAL.check(address, 'ipv6') || MAPPED.check(address, 'ipv6');
+  return isUnicast && !PRIVATE.check(address, 'ipv6');
 }
 
 /**

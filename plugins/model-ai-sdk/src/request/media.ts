@@ -1,6 +1,6 @@
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
-import { ModelError } from '@plugboard/kernel';
-import type { ContentPart } from '@plugboard/kernel/contracts';
+import { type Message, ModelError } from '@plugboard/kernel';
+import { type ContentPart, TurnError } from '@plugboard/kernel/contracts';
 
 /** What user messages consist of at a provider. */
 export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
@@ -11,7 +11,9 @@ export interface MediaSource {
    * Whether the provider fetches this URL itself (AI-13). @param type `image/*` if it is unknown.
    */
   takesUrl(url: string, type: string): boolean;
-  /** Fetches an image. @throws Error that says why it cannot be fetched. */
+  /**
+   * Fetches an image. @throws Error that says why it cannot be fetched, TurnError without memory.
+   */
   fetch(url: string): Promise<{ readonly mediaType: string; readonly data: string }>;
   /** Whether files other than images are replaced by a note. */
   readonly omitsFiles: boolean;
@@ -30,12 +32,34 @@ export async function userPart(part: ContentPart, isNew: boolean, source: MediaS
     const file = await filePart(part, source);
     if (file) return file;
   } catch (error) {
+    if (isNew && error instanceof TurnError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     if (isNew) throw refused(`${NOUNS[part.type]} cannot be sent: ${reason}.`);
     return note(part.type);
   }
   if (isNew) throw refused(`${NOUNS[part.type]} cannot be sent to this model.`);
   return note(part.type);
+}
+
+/** Images that this server fetches for one request (S-68). */
+const MAX_FETCHED = 20;
+
+/** The same source, which fetches the newest images of the messages only. */
+export function withFetchLimit(source: MediaSource, messages: readonly Message[]): MediaSource {
+  const urls = new Set<string>();
+  for (const { role, content } of messages.toReversed()) {
+    if (role !== 'user' || typeof content === 'string') continue;
+    for (const part of content.toReversed()) {
+      if (part.type !== 'image_url' || urls.size >= MAX_FETCHED) continue;
+      const { url } = part.image_url;
+      if (!url.startsWith('data:') && !source.takesUrl(url, typeOfUrl(url))) urls.add(url);
+    }
+  }
+  const fetch = async (url: string) => {
+    if (!urls.has(url)) throw new Error(`a request may have at most ${MAX_FETCHED} images by address`);
+    return source.fetch(url);
+  };
+  return { ...source, fetch };
 }
 
 const NOUNS: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import type { ProviderKind } from '../provider/provider-kind.js';
 import { alternating } from './alternate.js';
 import { assistantParts } from './assistant-parts.js';
 import { CallIds } from './call-ids.js';
-import { type MediaSource, type UserPart, userPart } from './media.js';
+import { type MediaSource, type UserPart, userPart, withFetchLimit } from './media.js';
 
 /** Text in place of a message that providers would refuse to be without. */
 const EMPTY = '(empty message)';
@@ -25,10 +25,11 @@ const NO_RESULT = 'Error: there is no result for this call.';
 export async function promptOf(
   messages: readonly Message[],
   fingerprint: string,
-  media: MediaSource,
+  source: MediaSource,
   kind: Pick<ProviderKind, 'callIds' | 'namesBeginWithLetter' | 'alternates' | 'needsTools'> = {},
   mayCall = true,
 ): Promise<LanguageModelV4Prompt> {
+  const media = withFetchLimit(source, messages);
   const ids = new CallIds(kind);
   const answerOf = mayCall || !kind.needsTools ? (message: AssistantMessage) => message : withoutCalls;
   const prompt = new PromptBuilder(fingerprint, ids);

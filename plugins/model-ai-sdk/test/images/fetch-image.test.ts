@@ -84,7 +84,7 @@ t.test('a redirect leads to no private address (S-07)', async (t) => {
   });
   // The first server counts as public, by its address; the other does not.
   let allowed = 1;
-  const limits = { limit: 1000, isAllowed: () => allowed-- > 0 };
+  const limits = { limit: 1000, isAllowed: () => allowed-- > 0, reserve: () => {} };
   for (const path of ['/address', '/name']) {
     allowed = 1;
     await t.rejects(fetchImage(first + path, limits, new AbortController().signal), { message: /its address is private/ });
