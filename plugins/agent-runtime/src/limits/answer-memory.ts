@@ -1,5 +1,6 @@
 import type { AgentEvent, ModelEvent } from '@plugboard/kernel';
 import { Account, TurnError } from '@plugboard/kernel/contracts';
+import { sizeOfEvent } from '../streams/event-size.js';
 
 /** Bytes that an event takes besides its text, on average: many are joined to one text. */
 const EVENT_SIZE = 8;
@@ -20,21 +21,18 @@ export class AnswerMemory {
   }
 
   /**
-   * What the model says: text, reasoning, arguments of tool calls.
+   * What the model says: text, reasoning, tool calls, and what its provider attaches to them.
    *
    * @throws TurnError `model_failed` beyond the limit of an answer, `overloaded` without memory.
    */
   say(events: readonly ModelEvent[]): void {
     let bytes = 0;
     for (const event of events) {
-      bytes += EVENT_SIZE;
-      if (event.type === 'text') bytes += (event.json ?? event.text).length;
-      else if (event.type === 'reasoning') bytes += event.text.length;
-      else if (event.type === 'tool-call-delta') {
-        bytes += event.arguments.length;
+      bytes += EVENT_SIZE + sizeOfEvent(event);
+      if (event.type === 'tool-call-delta') {
         this.#written.set(event.id, (this.#written.get(event.id) ?? 0) + event.arguments.length);
       } else if (event.type === 'tool-call') {
-        bytes += event.name.length + Math.max(0, event.arguments.length - (this.#written.get(event.id) ?? 0));
+        bytes -= Math.min(event.arguments.length, this.#written.get(event.id) ?? 0);
         this.#written.delete(event.id);
       }
     }
@@ -48,9 +46,7 @@ export class AnswerMemory {
   /** Results of tools. @throws TurnError `overloaded` without memory. */
   addResults(events: readonly AgentEvent[]): void {
     for (const event of events) {
-      if (event.type !== 'tool-result') continue;
-      const bytes = event.images.reduce((sum, image) => sum + image.length, event.content.length);
-      this.account.require(Account.costOf(bytes));
+      if (event.type === 'tool-result') this.account.require(Account.costOf(sizeOfEvent(event)));
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import { isTerminal, type TurnFailed, type TurnFinished } from '@plugboard/kernel/contracts';
+import { sizeOfEvent } from './event-size.js';
 
 /** Events that one step of a turn wrote at once. */
 export type Batch = readonly AgentEvent[];
@@ -7,19 +8,13 @@ export type Batch = readonly AgentEvent[];
 /** The event that ends a turn. */
 export type TurnEnd = TurnFinished | TurnFailed;
 
-/** What an event counts in addition to its text. */
+/** What an event counts in addition to what it holds. */
 const EVENT_OVERHEAD = 64;
 
 /** Approximate size of a batch in memory, in bytes. */
 export function sizeOf(batch: Batch): number {
   let size = 0;
-  for (const event of batch) {
-    size += EVENT_OVERHEAD;
-    if (event.type === 'text') size += (event.json ?? event.text).length;
-    else if (event.type === 'reasoning') size += event.text.length;
-    else if (event.type === 'tool-call' || event.type === 'tool-call-delta') size += event.arguments.length;
-    else if (event.type === 'tool-result') size += event.images.reduce((sum, image) => sum + image.length, event.content.length);
-  }
+  for (const event of batch) size += EVENT_OVERHEAD + sizeOfEvent(event);
   return size;
 }
 

@@ -152,9 +152,10 @@ function truncate(output: string, limit: number): string {
   const bytes = Buffer.byteLength(text);
   if (bytes <= limit) return text;
   const note = `\n… [truncated: ${bytes} bytes in total]`;
-  const available = Math.max(0, limit - Buffer.byteLength(note));
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(available));
-  return text.slice(0, read) + note;
+  // A copy: a slice would keep the whole text in memory.
+  const kept = Buffer.alloc(Math.max(0, limit - Buffer.byteLength(note)));
+  const { written } = new TextEncoder().encodeInto(text, kept);
+  return kept.toString('utf8', 0, written) + note;
 }
 
 function messageOf(error: unknown): string {

@@ -4,6 +4,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
+import { ProgressReports, withoutOldReport } from './progress.js';
 import type { RepeatGuard } from './repeat-guard.js';
 import { POSTPONED, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
@@ -76,6 +77,7 @@ export class ToolRunner {
     let failure: { readonly error: unknown } | undefined;
     let wake = () => {};
     const emit = (event: AgentEvent) => {
+      if (event.type === 'tool-progress') arrived = withoutOldReport(arrived, event.id);
       arrived.push(event);
       wake();
     };
@@ -184,7 +186,7 @@ export class ToolRunner {
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
     if (!approved && approvals.refusal && agent.approves(known)) return approvals.refusal;
-    const progress = (message: string, fraction?: number) => emit({ type: 'tool-progress', id: call.id, message, fraction });
+    const progress = new ProgressReports(call.id, this.#clock, emit).report;
     const { session, requestId, metadata } = turn;
     // An approved call is still that of the turn which made it.
     const { turnId, principal } = approved ?? { turnId: turn.id, principal: turn.principal };

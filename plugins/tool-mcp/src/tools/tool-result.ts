@@ -75,8 +75,10 @@ function base64Size(data: unknown): number {
 /** Characters kept of a type or address. */
 const MAX_WORD_LENGTH = 500;
 
+/** A copy: a slice would keep the whole message in memory. */
 function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_WORD_LENGTH).toWellFormed() : undefined;
+  if (typeof value !== 'string' || value === '') return undefined;
+  return Buffer.from(value.slice(0, MAX_WORD_LENGTH).toWellFormed()).toString();
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
