@@ -12,12 +12,12 @@ import {
   parseDuration,
   parseSize,
 } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel/contracts';
 import { AnswerReader } from './answer/answer-reader.js';
 import { PartBatches } from './answer/part-batches.js';
 import type { AiSdkConfig } from './config.js';
 import { isAiSdkError } from './failure/ai-sdk-error.js';
 import { Failures } from './failure/failures.js';
+import { HeldAnswer, heldAnswers } from './http/held-answer.js';
 import { watchedFetch } from './http/watched-fetch.js';
 import { isPublic } from './images/public-addresses.js';
 import { TurnImages } from './images/turn-images.js';
@@ -118,11 +118,13 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
     signal.throwIfAborted();
     const left = new AbortController();
     const { clock, ids } = this.#dependencies;
-    const reader = new AnswerReader(this.#fingerprint, this.#failures, ids, () => clock.now(), request.streamedTools ?? []);
+    const held = new HeldAnswer(request.account);
+    const reader = new AnswerReader(this.#fingerprint, this.#failures, ids, () => clock.now(), held, request.streamedTools ?? []);
     let batches: PartBatches | undefined;
     let hasShown = false;
     try {
-      batches = await this.#send(request, AbortSignal.any([signal, left.signal]));
+      const sent = AbortSignal.any([signal, left.signal]);
+      batches = await heldAnswers.run(held, () => this.#send(request, sent));
       while (!reader.hasEnded) {
         const parts = await batches.next();
         const { events, failure } = parts ? reader.take(parts) : reader.end();
@@ -136,7 +138,6 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof TurnError) throw error;
       throw this.#failures.of(error, clock.now());
     } finally {
       if (reader.hasEnded) void batches?.finish();
@@ -144,6 +145,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
         left.abort();
         batches?.cancel();
       }
+      held.release();
     }
   }
 

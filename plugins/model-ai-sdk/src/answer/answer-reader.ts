@@ -1,21 +1,29 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
 import type { IdSource, ModelError, ModelEvent } from '@plugboard/kernel';
-import type { ModelEnd, Usage } from '@plugboard/kernel/contracts';
+import type { ModelEnd, TurnError, Usage } from '@plugboard/kernel/contracts';
 import type { Failures } from '../failure/failures.js';
+import type { HeldAnswer } from '../http/held-answer.js';
 import { isObject } from '../json/json.js';
 import { type AnswerPart, type CallData, type MessageData, type PartOptions, stored } from '../request/answer-data.js';
 import { MessageGuard } from './message-guard.js';
 
 /** A part that is being read. */
 interface OpenPart {
+  /** Of thoughts: a text goes back as its events had it. */
   text: string;
+  length: number;
   options: PartOptions | undefined;
 }
 
 interface Taken {
   readonly events: readonly ModelEvent[];
-  readonly failure: ModelError | undefined;
+  readonly failure: ModelError | TurnError | undefined;
 }
+
+/** Tool calls of one answer (S-55). */
+const MAX_CALLS = 256;
+/** Characters of the arguments of one call (S-55). */
+const MAX_ARGUMENTS = 2 ** 20;
 
 /** The finish reasons of an answer that is complete. Others are failures (AI-4). */
 const REASONS: Readonly<Partial<Record<LanguageModelV4FinishReason['unified'], ModelEnd['reason']>>> = {
@@ -31,11 +39,14 @@ export class AnswerReader {
   readonly #failures: Failures;
   readonly #ids: IdSource;
   readonly #now: () => number;
+  readonly #held: HeldAnswer;
   readonly #guard = new MessageGuard();
   readonly #parts: AnswerPart[] = [];
   readonly #open = new Map<string, OpenPart>();
   readonly #calls = new Set<string>();
   readonly #streamedTools: readonly string[];
+  /** Characters of the arguments of calls that are not complete, which the package collects. */
+  readonly #written = new Map<string, number>();
   /** The names of the calls that are shown while they come, by their ids. */
   readonly #streamed = new Map<string, string>();
   #isStreaming = true;
@@ -44,7 +55,15 @@ export class AnswerReader {
   hasEnded = false;
 
   /** @param streamedTools those whose calls are shown while the model writes them. */
-  constructor(fingerprint: string, failures: Failures, ids: IdSource, now: () => number, streamedTools: readonly string[]) {
+  constructor(
+    fingerprint: string,
+    failures: Failures,
+    ids: IdSource,
+    now: () => number,
+    held: HeldAnswer,
+    streamedTools: readonly string[],
+  ) {
+    this.#held = held;
     this.#streamedTools = streamedTools;
     this.#fingerprint = fingerprint;
     this.#failures = failures;
@@ -72,16 +91,18 @@ export class AnswerReader {
   }
 
   #takePart(part: LanguageModelV4StreamPart, events: ModelEvent[]): void {
+    if ('providerMetadata' in part && part.providerMetadata) this.#held.add(JSON.stringify(part.providerMetadata).length);
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start':
-        this.#open.set(`${kindOf(part)} ${part.id}`, { text: '', options: part.providerMetadata });
+        this.#open.set(`${kindOf(part)} ${part.id}`, { text: '', length: 0, options: part.providerMetadata });
         if (part.type === 'reasoning-start' && this.#hasReasoning) events.push({ type: 'reasoning', text: '\n\n' });
         break;
       case 'text-delta':
       case 'reasoning-delta': {
         const open = this.#openPart(part);
-        open.text += part.delta;
+        open.length += part.delta.length;
+        if (part.type === 'reasoning-delta') open.text += part.delta;
         if (part.delta === '') break;
         if (part.type === 'reasoning-delta') this.#hasReasoning = true;
         events.push({ type: kindOf(part), text: part.delta });
@@ -93,9 +114,12 @@ export class AnswerReader {
         this.#close(`${kindOf(part)} ${part.id}`);
         break;
       case 'tool-input-start':
+        this.#written.set(part.id, 0);
+        if (this.#written.size > MAX_CALLS) throw this.#failures.tooManyCalls(MAX_CALLS);
         this.#streamCall(part, events);
         break;
       case 'tool-input-delta':
+        this.#write(part.id, part.delta.length);
         if (this.#streamed.has(part.id)) events.push(this.#piece(part.id, part.delta));
         break;
       case 'tool-call':
@@ -120,18 +144,26 @@ export class AnswerReader {
     part: Extract<LanguageModelV4StreamPart, { id: string; type: `${'text' | 'reasoning'}-${'delta' | 'end'}` }>,
   ): OpenPart {
     const key = `${kindOf(part)} ${part.id}`;
-    const open = this.#open.get(key) ?? { text: '', options: undefined };
+    const open = this.#open.get(key) ?? { text: '', length: 0, options: undefined };
     open.options = merged(open.options, part.providerMetadata);
     this.#open.set(key, open);
     return open;
   }
 
   #close(key: string): void {
-    const { text, options } = this.#open.get(key) ?? { text: '', options: undefined };
+    const { text, length, options } = this.#open.get(key) ?? { text: '', length: 0, options: undefined };
     this.#open.delete(key);
     const kept = options === undefined ? {} : { options: stored(options) };
     if (key.startsWith('reasoning')) this.#parts.push({ type: 'reasoning', text, ...kept });
-    else if (text !== '' || options !== undefined) this.#parts.push({ type: 'text', length: text.length, ...kept });
+    else if (length > 0 || options !== undefined) this.#parts.push({ type: 'text', length, ...kept });
+  }
+
+  /** Counts arguments that have come. @throws ModelError beyond the limit. */
+  #write(id: string, length: number): void {
+    const written = (this.#written.get(id) ?? 0) + length;
+    if (written > MAX_ARGUMENTS) throw this.#failures.tooLarge('arguments of a tool call', MAX_ARGUMENTS);
+    this.#written.set(id, written);
+    this.#held.add(length);
   }
 
   /** Begins a call whose arguments are shown while they come, unless one before it is not shown. */
@@ -153,6 +185,8 @@ export class AnswerReader {
     input,
     providerMetadata,
   }: Extract<LanguageModelV4StreamPart, { type: 'tool-call' }>): ModelEvent {
+    if (this.#calls.size >= MAX_CALLS) throw this.#failures.tooManyCalls(MAX_CALLS);
+    if (input.length > MAX_ARGUMENTS) throw this.#failures.tooLarge('arguments of a tool call', MAX_ARGUMENTS);
     const isNew = toolCallId !== '' && !this.#calls.has(toolCallId);
     const id = isNew ? toolCallId : `call_${this.#ids.base62(24)}`;
     this.#calls.add(id);

@@ -2,6 +2,8 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 
 /** Parts that are read ahead of a slow reader. */
 const MAX_WAITING = 256;
+/** Characters of those parts, beyond which no further one is read. */
+const MAX_UNREAD = 131_072;
 /** Milliseconds in which a finished answer's connection may end by itself, to be used again. */
 const MAX_END = 1000;
 
@@ -12,6 +14,7 @@ const MAX_END = 1000;
 export class PartBatches {
   readonly #reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
   #waiting: LanguageModelV4StreamPart[] = [];
+  #unread = 0;
   #end: { readonly error?: unknown } | undefined;
   #onPart: (() => void) | undefined;
   #onRoom: (() => void) | undefined;
@@ -34,6 +37,7 @@ export class PartBatches {
     }
     const parts = this.#waiting;
     this.#waiting = [];
+    this.#unread = 0;
     this.#onRoom?.();
     if (parts.length > 0) return parts;
     if (this.#end && 'error' in this.#end) throw this.#end.error;
@@ -66,9 +70,10 @@ export class PartBatches {
         const { done, value } = await this.#reader.read();
         if (done) break;
         this.#waiting.push(value);
+        this.#unread += 'delta' in value ? value.delta.length : 'input' in value ? value.input.length : 0;
         // What came with the same read follows within the same turn of the event loop.
         if (this.#waiting.length === 1) setImmediate(() => this.#onPart?.());
-        if (this.#waiting.length >= MAX_WAITING) {
+        if (this.#waiting.length >= MAX_WAITING || this.#unread >= MAX_UNREAD) {
           await new Promise<void>((resolve) => {
             this.#onRoom = resolve;
           });

@@ -1,4 +1,5 @@
 import { createRedactor, ModelError } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { type Fields, isObject } from '../json/json.js';
 import { isAiSdkError } from './ai-sdk-error.js';
 
@@ -62,8 +63,13 @@ export class Failures {
   }
 
   /** @param limit bytes. */
-  tooLarge(limit: number): ModelError {
-    return new ModelError(`the provider sent an answer of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
+  tooLarge(what: string, limit: number): ModelError {
+    return new ModelError(`the provider sent ${what} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
+  }
+
+  /** More tool calls in one answer than are read (S-55). */
+  tooManyCalls(limit: number): ModelError {
+    return new ModelError(`the provider sent more than ${limit} tool calls in one answer.`, { retryable: false });
   }
 
   /** The stream ended without `finish`, or its end was not regular (AI-3, AI-4). */
@@ -104,12 +110,13 @@ export class Failures {
   }
 
   /**
-   * What a call of the package threw, or an `error` part of its stream (AI-2).
+   * What a call of the package threw, or an `error` part of its stream (AI-2). A TurnError, such as a
+   * shortage of memory, stays as it is.
    *
    * @param now milliseconds since 1970.
    */
-  of(error: unknown, now: number): ModelError {
-    const own = causesOf(error).find((cause) => cause instanceof ModelError);
+  of(error: unknown, now: number): ModelError | TurnError {
+    const own = causesOf(error).find((cause) => cause instanceof ModelError || cause instanceof TurnError);
     if (own) return own;
     if (isAiSdkError(error, 'LoadAPIKeyError') || isAiSdkError(error, 'LoadSettingError'))
       return new ModelError(`${this.#clean(messageOf(error))}`, { retryable: false, cause: error });

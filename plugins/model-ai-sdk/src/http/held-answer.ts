@@ -1,0 +1,37 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Account } from '@plugboard/kernel/contracts';
+
+/**
+ * What is held of one answer before the runtime has its events, in the account of its turn (S-75):
+ * an event that has not ended, arguments that the package collects, signatures.
+ */
+export class HeldAnswer {
+  readonly #account: Account | undefined;
+  #reserved = 0;
+  #isOver = false;
+
+  constructor(account: Account | undefined) {
+    this.#account = account;
+  }
+
+  /** Called before these bytes are held. @throws TurnError `overloaded` without memory. */
+  add(bytes: number): void {
+    if (!this.#account || bytes <= 0 || this.#isOver) return;
+    const cost = Account.costOf(bytes);
+    this.#account.require(cost);
+    this.#reserved += cost;
+  }
+
+  /** The answer is over: what was counted here is gone, or counts with the events. */
+  release(): void {
+    this.#isOver = true;
+    this.#account?.release(this.#reserved);
+    this.#reserved = 0;
+  }
+}
+
+/**
+ * The answer for which a package sends its request. A package calls one `fetch` for all requests,
+ * and passes nothing of ours to it.
+ */
+export const heldAnswers = new AsyncLocalStorage<HeldAnswer>();

@@ -1,0 +1,158 @@
+/** Providers that send more than an answer may hold (S-75): each is refused, and nothing is left. */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createGzip } from 'node:zlib';
+import type { ModelRequest } from '@plugboard/kernel';
+import { Account, Budget, OPEN } from '@plugboard/kernel/contracts';
+import t, { type Test } from 'tap';
+import { CLOCK, connect, open, PROVIDERS, type ProviderName, readAll, readError } from './connection.js';
+import { namedEvent } from './servers/native-server.js';
+
+/** A provider of each format: events by lines, and by frames. */
+const NAMES: readonly ProviderName[] = ['anthropic', 'google', 'bedrock', 'openai', 'mistral'];
+const MIB = 2 ** 20;
+
+/** A provider that answers each request with what `answer` writes. Counts open answers. */
+async function hostile(t: Test, name: ProviderName, answer: (response: ServerResponse) => Promise<void>) {
+  const state = { open: 0, written: 0 };
+  const http = createServer((request, response) => {
+    state.open += 1;
+    response.on('close', () => {
+      state.open -= 1;
+    });
+    request.resume().on('end', () => void answer(response).catch(() => {}));
+  }).listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  t.teardown(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  const baseUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  return { state, ...(await connect(t, { ...PROVIDERS[name].options, baseUrl })) };
+}
+
+/** Writes until the client has left. */
+async function endless(to: NodeJS.WritableStream, response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
+  while (!response.destroyed) if (!to.write(chunk)) await Promise.race([once(to, 'drain'), once(response, 'close')]);
+}
+
+/** A request of a turn whose caller may hold half of the limit. */
+function turnWith(limit: number): { readonly budget: Budget; readonly request: Partial<ModelRequest>; readonly end: () => void } {
+  const budget = new Budget({ name: 'memory', unit: 'bytes', limit, setting: 'limits.memory' });
+  const account = new Account(budget, OPEN);
+  return { budget, request: { account, tools: [CLOCK] }, end: account.hold() };
+}
+
+const FILL = 'x'.repeat(65_536);
+const STREAM = (name: ProviderName) => (name === 'bedrock' ? 'application/vnd.amazon.eventstream' : 'text/event-stream');
+/** The beginning of an event that never ends: a frame of 512 MiB, or a line. */
+const BEGINNING = (name: ProviderName) => (name === 'bedrock' ? Buffer.from([0x20, 0, 0, 0]) : 'data: {"a":"');
+
+for (const name of NAMES) {
+  t.test(`S-75 ${name}: an event, an error body and a compressed answer without end are refused`, async (t) => {
+    const headers = { 'content-type': STREAM(name) };
+    const event = await hostile(t, name, async (response) => {
+      response.writeHead(200, headers).write(BEGINNING(name));
+      await endless(response, response, FILL);
+    });
+    const turn = turnWith(512 * MIB);
+    t.match(await readError(event, turn.request), { message: /an event of more than 16 MiB/, retryable: false });
+    t.ok(turn.budget.report.peak >= Account.costOf(15 * MIB), 'it was reserved before');
+    const small = turnWith(16 * MIB);
+    t.match(await readError(event, small.request), { name: 'TurnError', message: /limits\.memory/ });
+    t.ok(small.budget.report.peak <= 8 * MIB);
+
+    const error = await hostile(t, name, async (response) => {
+      response.writeHead(400, { 'content-type': 'application/json' }).write('{"error":{"message":"');
+      await endless(response, response, FILL);
+    });
+    const refused = await readError(error, turn.request);
+    t.match(refused, { message: /400/ });
+    t.ok(refused.message.length < 2000);
+
+    const bomb = await hostile(t, name, async (response) => {
+      const gzip = createGzip();
+      gzip.pipe(response.writeHead(200, { ...headers, 'content-encoding': 'gzip' }));
+      gzip.write(BEGINNING(name));
+      await endless(gzip, response, FILL);
+    });
+    t.match(await readError(bomb, turn.request), { message: /an event of more than 16 MiB/ });
+
+    for (const { state } of [event, error, bomb]) while (state.open > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (const { budget, end } of [turn, small]) {
+      t.ok(budget.used <= 64 * 1024, 'nothing stays reserved');
+      end();
+      t.equal(budget.used, 0);
+    }
+  });
+}
+
+/** The events of an answer of Anthropic with one block. */
+function block(index: number, content_block: object, ...deltas: object[]): string[] {
+  return [
+    namedEvent({ type: 'content_block_start', index, content_block }),
+    ...deltas.map((delta) => namedEvent({ type: 'content_block_delta', index, delta })),
+    namedEvent({ type: 'content_block_stop', index }),
+  ];
+}
+const usage = { input_tokens: 1, output_tokens: 1 };
+const START = namedEvent({
+  type: 'message_start',
+  message: { id: 'msg_1', type: 'message', role: 'assistant', content: [], model: 'm', stop_reason: null, usage },
+});
+const END = [
+  namedEvent({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 1 } }),
+  namedEvent({ type: 'message_stop' }),
+];
+const toolUse = (index: number) => ({ type: 'tool_use', id: `toolu_${index}`, name: 'clock', input: {} });
+const json = (partial_json: string) => ({ type: 'input_json_delta', partial_json });
+
+t.test('S-75 calls without number, and arguments without end, are refused', async (t) => {
+  const { server, ...claude } = await open(t, 'anthropic');
+  const calls = (count: number) =>
+    Array.from({ length: count }, (_, index) => block(index, toolUse(index), json('{}')).join('')).join('');
+  server.enqueue({ frames: [START, calls(256), ...END] }, { frames: [START, calls(257), ...END] });
+  const events = await readAll(claude, { tools: [CLOCK] });
+  t.equal(events.filter(({ type }) => type === 'tool-call').length, 256);
+  t.match(await readError(claude, { tools: [CLOCK] }), { message: /more than 256 tool calls in one answer/, retryable: false });
+  const long = json('x'.repeat(200_000));
+  for (const streamedTools of [[], ['clock']]) {
+    server.enqueue({ frames: [START, ...block(0, toolUse(0), long, long, long, long, long, long), ...END] });
+    t.match(await readError(claude, { tools: [CLOCK], streamedTools }), {
+      message: /arguments of a tool call of more than 1 MiB/,
+    });
+  }
+});
+
+t.test('S-75 signatures and arguments are reserved while they are collected', async (t) => {
+  const { server, ...claude } = await open(t, 'anthropic');
+  const thinking = (index: number) =>
+    block(
+      index,
+      { type: 'thinking', thinking: '' },
+      { type: 'thinking_delta', thinking: 'Hm' },
+      { type: 'signature_delta', signature: 'x'.repeat(500_000) },
+    );
+  const frames = [START, ...Array.from({ length: 20 }, (_, index) => thinking(index).join('')), ...END];
+  server.enqueue({ frames }, { frames });
+  const large = turnWith(512 * MIB);
+  await readAll(claude, large.request);
+  t.ok(large.budget.report.peak >= Account.costOf(20 * 500_000), `${large.budget.report.peak} bytes`);
+  const small = turnWith(32 * MIB);
+  t.match(await readError(claude, small.request), { name: 'TurnError', message: /limits\.memory/ });
+  for (const { budget, end } of [large, small]) {
+    t.ok(budget.used <= 64 * 1024);
+    end();
+  }
+});
+
+t.test('the frames and lines of honest answers count each for itself', async (t) => {
+  for (const name of ['bedrock', 'anthropic', 'google'] as const) {
+    const { server, ...connection } = await open(t, name);
+    const turn = turnWith(512 * MIB);
+    server.enqueue({ text: Array.from({ length: 3_000 }, (_, index) => `word ${index} `) });
+    await readAll(connection, turn.request);
+    t.ok(turn.budget.report.peak <= 2 * MIB, `${name}: ${turn.budget.report.peak} bytes for an answer of 3,000 events`);
+  }
+});
