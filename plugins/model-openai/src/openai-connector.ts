@@ -102,6 +102,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
       clock: this.#clock,
       ids: this.#ids,
       signal,
+      account: request.account,
     });
     if (!signal.aborted) {
       const headers = mergeHeaders(this.#headers, request.headers);

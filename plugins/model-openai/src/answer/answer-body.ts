@@ -29,6 +29,10 @@ export class AnswerBody implements BodyReader {
     return this.#reader?.isDone ?? false;
   }
 
+  get held(): number {
+    return this.#reader?.held ?? 0;
+  }
+
   read(chunk: Buffer, events: ModelEvent[]): void {
     this.#reader ??= this.#readerFor(chunk);
     this.#reader?.read(chunk, events);

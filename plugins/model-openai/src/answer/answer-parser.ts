@@ -93,6 +93,11 @@ export class AnswerParser {
     return this.#text.isSplit;
   }
 
+  /** Characters that are kept until the answer is complete. */
+  get held(): number {
+    return this.#fields.size + this.#toolCalls.size;
+  }
+
   /** Whether a part of an answer has arrived. */
   get hasBegun(): boolean {
     return this.#hasChoice;
@@ -155,7 +160,7 @@ export class AnswerParser {
     // The form of the protocol before tool calls.
     const isCall = isObject(call) && (isText(call.name) || isText(call.arguments));
     if (isCall) this.#toolCalls.add({ function: call }, events);
-    if (this.#fields.size + this.#toolCalls.size > MAX_KEPT) throw new AnswerTooLarge('tool calls and reasoning', MAX_KEPT);
+    if (this.held > MAX_KEPT) throw new AnswerTooLarge('tool calls and reasoning', MAX_KEPT);
     const hasMore = reasoning !== '' || hasFields || isText(refusal) || (Array.isArray(calls) && calls.length > 0) || isCall;
     return isText(content) && !hasMore && (this.#thinkTags?.isOver ?? true) ? content : undefined;
   }

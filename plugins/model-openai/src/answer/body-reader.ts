@@ -11,6 +11,8 @@ import type { ModelEvent } from '@plugboard/kernel';
 export interface BodyReader {
   /** Whether the answer is complete. The rest of the body is then ignored. */
   readonly isDone: boolean;
+  /** Bytes that it holds of what has not become events (S-75). */
+  readonly held: number;
   read(chunk: Buffer, events: ModelEvent[]): void;
   end(events: ModelEvent[]): void;
   /**

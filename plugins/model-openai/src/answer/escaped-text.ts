@@ -20,4 +20,9 @@ export class EscapedText implements ModelText {
     this.#text ??= JSON.parse(`"${this.json}"`) as string;
     return this.#text;
   }
+
+  /** The same text in memory of its own: it may be a slice of a much longer one. */
+  copy(): EscapedText {
+    return new EscapedText(Buffer.from(this.json).toString(), this.#text === undefined);
+  }
 }

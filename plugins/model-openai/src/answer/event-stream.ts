@@ -6,6 +6,7 @@ import { parseJson, splitJson } from '../json/split-json.js';
 import type { AnswerParser, Ending } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
 import { ChunkTemplate } from './chunk-template.js';
+import { EscapedText } from './escaped-text.js';
 import { SseScanner } from './sse-scanner.js';
 
 /** Bytes of an event. */
@@ -54,9 +55,16 @@ export class EventStream implements BodyReader {
     return this.#isDone;
   }
 
+  get held(): number {
+    return this.#scanner.buffered + this.#answer.held;
+  }
+
   read(chunk: Buffer, events: ModelEvent[]): void {
     this.#events = events;
+    const from = events.length;
+    const size = this.#scanner.buffered + chunk.length;
     this.#scanner.read(chunk);
+    copySlices(events, from, size);
   }
 
   end(events: ModelEvent[]): void {
@@ -160,4 +168,29 @@ function isDone(data: string): boolean {
 /** The error object inside a value, or the value itself. */
 function errorIn(value: unknown): unknown {
   return isObject(value) && value.error ? value.error : (value ?? undefined);
+}
+
+/** Characters below which V8 copies a part of a text, and above which it keeps the whole. */
+const MIN_SLICE = 13;
+/** How many times its own size a text may keep in memory. */
+const MAX_KEPT = 4;
+
+/**
+ * Copies the texts of a read that are slices of it, if they are a small part of it: each would keep
+ * all of it in memory, as long as the answer lasts (S-75).
+ *
+ * @param from index of the first event of the read.
+ * @param size of the read.
+ */
+function copySlices(events: ModelEvent[], from: number, size: number): void {
+  let sliced = 0;
+  for (let i = from; i < events.length; i++) {
+    const event = events[i];
+    if (event instanceof EscapedText && event.json.length >= MIN_SLICE) sliced += event.json.length;
+  }
+  if (sliced === 0 || size <= MAX_KEPT * sliced) return;
+  for (let i = from; i < events.length; i++) {
+    const event = events[i];
+    if (event instanceof EscapedText && event.json.length >= MIN_SLICE) events[i] = event.copy();
+  }
 }

@@ -31,6 +31,10 @@ export class JsonBody implements BodyReader {
     this.#chunks.push(chunk);
   }
 
+  get held(): number {
+    return this.#length + this.#answer.held;
+  }
+
   end(events: ModelEvent[]): void {
     const [first] = this.#chunks;
     const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);

@@ -47,6 +47,11 @@ export class SseScanner {
     this.#limit = limit;
   }
 
+  /** Bytes kept of the unfinished event. */
+  get buffered(): number {
+    return this.#buffered;
+  }
+
   /**
    * Reads one piece of the stream.
    *

@@ -47,7 +47,7 @@ export class ToolCalls {
   readonly #calls: Call[] = [];
   readonly #isTool: (name: string) => boolean;
   readonly #streamedTools: readonly string[];
-  /** Characters of arguments. */
+  /** Characters of what has come. */
   #size = 0;
 
   /**
@@ -64,7 +64,7 @@ export class ToolCalls {
     return this.#calls.length === 0;
   }
 
-  /** Characters of all arguments so far. */
+  /** Characters of all calls so far: names, arguments and what the server expects back. */
   get size(): number {
     return this.#size;
   }
@@ -83,8 +83,11 @@ export class ToolCalls {
     if (fragment.name !== '' && fragment.name !== call.name) call.name = this.#joinNames(call.name, fragment.name);
     const piece = fragment.arguments === '' ? '' : call.arguments.add(fragment.arguments);
     if (call.arguments.length > MAX_ARGUMENTS) throw new AnswerTooLarge('arguments of a tool call', MAX_ARGUMENTS);
-    this.#size += fragment.arguments.length;
-    if (Object.keys(fragment.fields).length > 0) call.fields = { ...call.fields, ...fragment.fields };
+    this.#size += fragment.id.length + fragment.name.length + fragment.arguments.length;
+    if (Object.keys(fragment.fields).length > 0) {
+      this.#size += JSON.stringify(fragment.fields).length;
+      call.fields = { ...call.fields, ...fragment.fields };
+    }
     if (isWhole || fragment.index !== call.index) call.isRegular = false;
     if (piece !== '') this.#stream(call, piece, events);
   }

@@ -12,6 +12,7 @@ const END: Result = Object.freeze({ value: undefined, done: true });
 export class Batches implements AsyncIterableIterator<Batch, undefined> {
   readonly #onRead: () => void;
   readonly #onReturn: () => void;
+  readonly #onLeft: () => void;
   #pending: ModelEvent[] = [];
   #waiting: PromiseWithResolvers<Result> | undefined;
   #isOver = false;
@@ -21,8 +22,10 @@ export class Batches implements AsyncIterableIterator<Batch, undefined> {
   /**
    * @param onRead called after the reader has taken a batch.
    * @param onReturn called when the reader stops before the end.
+   * @param onLeft called when the reader has all of it, or has stopped. Perhaps repeatedly.
    */
-  constructor(onRead: () => void, onReturn: () => void) {
+  constructor(onRead: () => void, onReturn: () => void, onLeft: () => void = () => {}) {
+    this.#onLeft = onLeft;
     this.#onRead = onRead;
     this.#onReturn = onReturn;
   }
@@ -46,6 +49,7 @@ export class Batches implements AsyncIterableIterator<Batch, undefined> {
     this.#clear();
     this.end();
     if (isEarly) this.#onReturn();
+    this.#onLeft();
     return Promise.resolve(END);
   }
 
@@ -89,11 +93,13 @@ export class Batches implements AsyncIterableIterator<Batch, undefined> {
       this.#pending = [];
       resolve({ value, done: false });
       this.#onRead();
-    } else if (this.#failure) {
-      const { error } = this.#failure;
-      this.#failure = undefined;
-      reject(error);
-    } else resolve(END);
+      return;
+    }
+    this.#onLeft();
+    const { error } = this.#failure ?? {};
+    if (this.#failure) reject(error);
+    else resolve(END);
+    this.#failure = undefined;
   }
 
   #clear(): void {

@@ -7,6 +7,7 @@ const MAX_BODY = 65_536;
 /** Reads the body of an error response. */
 export class ErrorBody implements BodyReader {
   readonly isDone = false;
+  readonly held = 0; // less than it takes to count
   readonly #errorFor: (body: string) => ModelError;
   readonly #chunks: Buffer[] = [];
   #length = 0;

@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
 import { type Clock, type IdSource, ModelError } from '@plugboard/kernel';
-import type { Timer } from '@plugboard/kernel/contracts';
+import { Account, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { Dispatcher } from 'undici';
 import { AnswerBody } from '../answer/answer-body.js';
 import { type AnswerOptions, AnswerParser } from '../answer/answer-parser.js';
@@ -29,6 +29,8 @@ interface ModelExchangeOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly signal: AbortSignal;
+  /** The memory of the turn. */
+  readonly account: Account | undefined;
 }
 
 /**
@@ -46,6 +48,7 @@ export class ModelExchange implements Dispatcher.DispatchHandler {
   readonly batches = new Batches(
     () => this.#onRead(),
     () => this.#cancel(),
+    () => this.#release(),
   );
   readonly #options: ModelExchangeOptions;
   #controller: Controller | undefined;
@@ -55,6 +58,8 @@ export class ModelExchange implements Dispatcher.DispatchHandler {
   /** Runs until the answer is over, then until the response has ended. */
   #timer: Timer | undefined;
   #unread = 0;
+  /** Bytes that are reserved for what the reader of the body holds. */
+  #reserved = 0;
   #isPaused = false;
   #isInTick = false;
   /** The answer has ended, for the reader of `batches` too. */
@@ -130,6 +135,7 @@ export class ModelExchange implements Dispatcher.DispatchHandler {
     }
     try {
       this.#reader.read(chunk, this.batches.pending);
+      this.#reserve(this.#reader.held);
     } catch (error) {
       this.#fail(error);
       return;
@@ -207,11 +213,25 @@ export class ModelExchange implements Dispatcher.DispatchHandler {
     this.#closeSocket();
   }
 
-  #failureOf(error: unknown): ModelError {
+  #failureOf(error: unknown): ModelError | TurnError {
     const { failures } = this.#options;
-    if (error instanceof ModelError) return error;
+    if (error instanceof ModelError || error instanceof TurnError) return error;
     if (error instanceof AnswerTooLarge) return failures.tooLarge(error);
     return failures.unreadable('an answer that could not be read', { cause: error });
+  }
+
+  /** @throws TurnError `overloaded` without memory. */
+  #reserve(held: number): void {
+    const missing = Account.costOf(held) - this.#reserved;
+    if (missing <= 0) return;
+    this.#options.account?.require(missing);
+    this.#reserved += missing;
+  }
+
+  /** The runtime has all events, and reserves them itself. */
+  #release(): void {
+    this.#options.account?.release(this.#reserved);
+    this.#reserved = 0;
   }
 
   #cancel(): void {
