@@ -1,4 +1,5 @@
 import { definePlugin, ToolSources } from '@plugboard/kernel';
+import { Account } from '@plugboard/kernel/contracts';
 import { configSchema } from './config.js';
 import { McpTools } from './mcp-tools.js';
 import { ChildProcessTransport } from './process/child-process-transport.js';
@@ -10,9 +11,10 @@ export default definePlugin({
   summary: 'Offers the tools of an MCP server',
   configSchema,
   check: checkLaunch,
-  register({ config, entry, resolvePath, clock, log, contribute }) {
+  register({ config, entry, resolvePath, clock, log, budgets, contribute }) {
     const launch = launchOf(config, resolvePath);
-    const newTransport = () => new ChildProcessTransport(launch, clock, log);
+    const account = () => new Account(budgets.memory, undefined, entry);
+    const newTransport = () => new ChildProcessTransport(launch, clock, log, account());
     const tools = new McpTools({ newTransport, forward: config.forward, entry, clock, log });
     contribute(ToolSources, tools);
     return tools;

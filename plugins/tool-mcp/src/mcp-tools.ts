@@ -13,7 +13,7 @@ import {
   stopped,
 } from './errors/errors.js';
 import { metaOf } from './protocol/call-meta.js';
-import { Connection } from './protocol/connection.js';
+import { Connection, MAX_LIST, MAX_TOOLS } from './protocol/connection.js';
 import type { McpTransport } from './protocol/mcp-transport.js';
 import { listedTools } from './tools/listed-tools.js';
 import { toolResultOf } from './tools/tool-result.js';
@@ -26,12 +26,16 @@ const FIRST_RESTART_DELAY = 1000;
 const MAX_RESTART_DELAY = 30_000;
 /** Milliseconds that a server must have run for the delay to start from the first one again. */
 const STABLE_AFTER = 30_000;
+/** Tools that were skipped of which each has a line in the log. */
+const MAX_SKIPPED = 10;
 /** Milliseconds for a start or restart, and for reading a changed list. */
 const ATTEMPT_LIMIT = 10_000;
 /**
  * Milliseconds from a change of the list to reading it: servers report every single change of many.
  */
 const CHANGES_SETTLE = 100;
+/** Milliseconds from the reading of a changed list to the next one. */
+const MIN_INTERVAL = 1000;
 
 interface McpToolsOptions {
   /** Creates a transport to the server, for the start and for each restart. */
@@ -74,6 +78,8 @@ export class McpTools implements ToolSource, Lifecycle {
   #restartDelay = FIRST_RESTART_DELAY;
   #restart: Timer | undefined;
   #change: Timer | undefined;
+  /** When a changed list was read last, on the monotonic clock. */
+  #lastRead = Number.NEGATIVE_INFINITY;
   /** Reads changed lists one after the other. */
   #readings: Promise<void> = Promise.resolve();
 
@@ -160,7 +166,9 @@ export class McpTools implements ToolSource, Lifecycle {
   }
 
   #readSoon(): void {
-    this.#change ??= this.#clock.after(CHANGES_SETTLE, () => {
+    // A list that changes without end is read once a second.
+    const wait = Math.max(CHANGES_SETTLE, this.#lastRead + MIN_INTERVAL - this.#clock.monotonic());
+    this.#change ??= this.#clock.after(wait, () => {
       this.#change = undefined;
       this.#readings = this.#readings.then(() => this.#readAgain());
     });
@@ -170,6 +178,7 @@ export class McpTools implements ToolSource, Lifecycle {
     const connection = this.#connection;
     if (!connection) return; // the next one reads the list when it is opened
     const limit = this.#limit();
+    this.#lastRead = this.#clock.monotonic();
     try {
       this.#tools = this.#offered(await connection.list(limit.signal));
       this.#log.info({ tools: this.#tools.length }, 'the MCP server has changed its tools');
@@ -181,10 +190,20 @@ export class McpTools implements ToolSource, Lifecycle {
     }
   }
 
-  #offered(listed: readonly unknown[]): readonly Tool[] {
-    const tools = listedTools(listed, (tool, reason) =>
-      this.#log.warn({ tool }, `a tool of the MCP server was skipped: ${reason}`),
-    );
+  #offered({ listed, isCut }: Awaited<ReturnType<Connection['list']>>): readonly Tool[] {
+    let skipped = 0;
+    const tools = listedTools(listed, (tool, reason) => {
+      if (skipped++ < MAX_SKIPPED)
+        this.#log.warn({ tool: tool.slice(0, 200) }, `a tool of the MCP server was skipped: ${reason}`);
+    });
+    if (skipped > MAX_SKIPPED) this.#log.warn(`${skipped - MAX_SKIPPED} more tools of the MCP server were skipped`);
+    if (isCut) {
+      const limits = `more than ${MAX_TOOLS} tools, or ${MAX_LIST / 2 ** 20} MiB of them`;
+      this.#log.warn(
+        { offered: tools.length },
+        `the MCP server lists ${limits}; the rest were skipped. Have it offer fewer tools`,
+      );
+    }
     if (tools.length === 0) this.#log.warn('the MCP server offers no tools');
     return tools.map((tool) => ({ ...tool, run: (input, call) => this.#run(tool.name, input, call) }));
   }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { type Entry, entry, fixture } from './entry.js';
 import { witness } from './witness.js';
@@ -137,10 +138,56 @@ t.test('a server that closes its standard input or output counts as ended', asyn
   }
 });
 
-t.test('a message of more than 128 MiB ends the connection; memory stays bounded', async (t) => {
+t.test('S-75 a result of more than 16 MiB is an error of its call alone', async (t) => {
   const files = await started(t);
-  await t.rejects(files.call('large', { mib: 129 }), LOST);
-  t.match(await files.logged(/has ended/), { msg: /sent a message of more than 128 MiB$/ });
+  const before = process.memoryUsage().rss;
+  await t.rejects(files.call('large', { mib: 100 }), {
+    code: 'mcp_call_refused',
+    message: 'the result is larger than 16 MiB and was not read; ask for less of it',
+  });
+  t.ok(process.memoryUsage().rss - before < 200 * 2 ** 20, 'it is not held');
+  t.equal((await files.text('large', { mib: 15 })).length, 15 * 2 ** 20);
+});
+
+t.test('S-75 a message of more than 16 MiB that answers no call ends the connection', async (t) => {
+  const files = await started(t);
+  await t.rejects(files.call('shout', { mib: 17 }), LOST);
+  t.match(await files.logged(/has ended/), { msg: /sent a message of more than 16 MiB$/ });
+});
+
+t.test('S-75 of a list without end, 1,000 tools and 4 MiB are offered', async (t) => {
+  for (const [kind, offered] of [
+    ['many', 1000],
+    ['large', 4],
+    ['pages', 1000],
+  ] as const) {
+    const files = entry(t, fixture('--list', kind));
+    await files.start();
+    t.equal(files.names().length, offered, kind);
+    t.match(await files.logged(/lists more than/), {
+      msg: 'the MCP server lists more than 1000 tools, or 4 MiB of them; the rest were skipped. Have it offer fewer tools',
+      offered,
+    });
+    await files.stop();
+  }
+  const nameless = entry(t, fixture('--list', 'nameless'));
+  await nameless.start();
+  await nameless.logged(/"990 more tools of the MCP server were skipped"/);
+});
+
+t.test('S-75 a list that changes without end is read once a second', async (t) => {
+  const files = await started(t);
+  const reads = async () => Number(await files.text('lists'));
+  await files.call('change', { add: ['a'] });
+  files.clock.advance(100);
+  await eventually(() => files.names().includes('a'));
+  const before = await reads();
+  await files.call('change', { add: ['b'], times: 50 });
+  files.clock.advance(100);
+  t.equal(await reads(), before);
+  files.clock.advance(900);
+  await eventually(() => files.names().includes('b'));
+  t.equal(await reads(), before + 1);
 });
 
 t.test('a changed list of tools is read again, once for many changes, in the order of the server', async (t) => {
@@ -182,7 +229,7 @@ t.test('keeps the old list and warns if a changed list cannot be read', async (t
   t.match(await files.logged(/could not be read/), { level: 'warn', msg: /: its list of tools is not an array$/ });
   t.strictSame(files.names(), names);
   await files.call('change');
-  files.clock.advance(100);
+  files.clock.advance(1000);
   await files.logged(/has changed its tools/);
   t.equal(files.names().at(-1), 'newest');
 });

@@ -25,7 +25,7 @@ export function noAnswerInTime(peer: string): string {
 }
 
 export function otherProtocol(peer: string, error: unknown): string {
-  return `${peer} violated the MCP protocol: ${messageOf(error)}`;
+  return `${peer} violated the MCP protocol: ${messageOf(error).slice(0, 500)}`;
 }
 
 /** For the model. */

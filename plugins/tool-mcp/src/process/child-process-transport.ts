@@ -3,22 +3,24 @@ import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Clock, Logger } from '@plugboard/kernel';
+import { Account } from '@plugboard/kernel/contracts';
+import { errorForCut } from '../protocol/cut-message.js';
 import type { McpTransport } from '../protocol/mcp-transport.js';
 import { messageIn } from '../protocol/message-in.js';
 import { cannotRun } from './cannot-run.js';
 import { environmentOf } from './environment.js';
 import type { Launch } from './launch.js';
 import { limitedCommand } from './limited-command.js';
-import { LineSplitter } from './line-splitter.js';
+import { type CutLine, LineSplitter } from './line-splitter.js';
 import { endAtExit, forget, OWN_GROUP, signalGroup } from './process-group.js';
 import { readSlowly } from './rate-limit.js';
+import { readLines } from './read-lines.js';
 import { redactorOf } from './secrets.js';
 
-/**
- * Maximum size of one message, in bytes. A tool may return a large file; the runtime cuts what the
- * model receives.
- */
-const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
+/** Maximum size of one message, in bytes (R-036). */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Bytes of the largest chunk of a pipe. */
+const CHUNK = 65_536;
 /** Bytes kept of one line of output that is not a message. */
 const MAX_LINE_BYTES = 2048;
 /** Number of last lines kept for the error that reports the end. */
@@ -54,6 +56,10 @@ export class ChildProcessTransport implements McpTransport {
   readonly #launch: Launch;
   readonly #clock: Clock;
   readonly #log: Logger;
+  /** The memory of what its messages hold. */
+  readonly #account: Account;
+  /** Bytes of a message: no more than the account may hold. */
+  readonly #limit: number;
   readonly #ended = Promise.withResolvers<void>();
   readonly #lastLines: string[] = [];
   #child: Child | undefined;
@@ -70,12 +76,14 @@ export class ChildProcessTransport implements McpTransport {
   /** Lines logged in the current second, and lines left out since the last logged one. */
   #logged = { since: Number.NEGATIVE_INFINITY, count: 0, leftOut: 0 };
 
-  constructor(launch: Launch, clock: Clock, log: Logger) {
+  constructor(launch: Launch, clock: Clock, log: Logger, account: Account) {
     this.peer = `"${launch.command}"`;
     this.redact = redactorOf(launch);
     this.#launch = launch;
     this.#clock = clock;
     this.#log = log;
+    this.#account = account;
+    this.#limit = Math.min(MAX_MESSAGE_BYTES, Math.floor(account.limit / Account.costOf(1)) - CHUNK);
   }
 
   /** @throws Error if the program cannot be started; `ending` then returns the reason. */
@@ -137,8 +145,8 @@ export class ChildProcessTransport implements McpTransport {
   }
 
   #listen(child: Child): void {
-    const messages = new LineSplitter(MAX_MESSAGE_BYTES, (line, isCut) => this.#receive(line, isCut));
-    child.stdout.on('data', (chunk: Buffer) => messages.push(chunk));
+    const messages = new LineSplitter(this.#limit, (line, cut) => this.#receive(line, cut));
+    readLines(child.stdout, messages, this.#account);
     child.stdout.once('end', () => {
       messages.end();
       void this.close(); // it can never answer again, whether or not the process has ended
@@ -163,13 +171,13 @@ export class ChildProcessTransport implements McpTransport {
     child.once('close', (code, signal) => this.#end(this.#describe(code, signal)));
   }
 
-  #receive(line: string, isCut: boolean): void {
-    const message = isCut ? undefined : messageIn(line);
+  #receive(line: string, cut: CutLine | undefined): void {
+    const message = cut ? errorForCut(cut.beginning, cut.end, this.#limit) : messageIn(line);
     if (message) {
       this.#hasSpoken = true;
       this.#deliver(message);
-    } else if (isCut) {
-      this.#giveUp(`sent a message of more than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
+    } else if (cut) {
+      this.#giveUp(`sent a message of more than ${this.#limit / 1024 / 1024} MiB`);
     } else {
       this.#print(line.slice(0, MAX_LINE_BYTES), 'stdout');
       this.#noise += 1;

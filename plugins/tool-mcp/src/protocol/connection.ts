@@ -18,6 +18,11 @@ const { version } = createRequire(import.meta.url)('@plugboard/tool-mcp/package.
  */
 const NO_LIMIT = 2 ** 31 - 1;
 
+/** What is offered of a list of tools: their number, and characters of them as JSON. */
+export const MAX_TOOLS = 1000;
+export const MAX_LIST = 4 * 2 ** 20;
+const MAX_PAGES = 1000;
+
 interface ConnectionEvents {
   /** The transport has ended, for whatever reason. Called before running requests are rejected. */
   ended(): void;
@@ -50,21 +55,30 @@ export class Connection {
   /** The name and version of the server, for logs. */
   get server(): string {
     const { name, version } = this.#client.getServerVersion() ?? { name: 'unknown', version: '' };
-    return `${name} ${version}`.trim();
+    return `${name} ${version}`.trim().slice(0, 200);
   }
 
-  /** Returns the entries of all pages of the server's list of tools, unchecked. */
-  async list(signal: AbortSignal): Promise<readonly unknown[]> {
-    if (!this.#client.getServerCapabilities()?.tools) return [];
-    let listed: readonly unknown[] = [];
+  /**
+   * Returns the entries of all pages of the server's list of tools, unchecked: as many as are
+   * offered, and whether there are more (S-75).
+   */
+  async list(signal: AbortSignal): Promise<{ readonly listed: readonly unknown[]; readonly isCut: boolean }> {
+    const listed: unknown[] = [];
+    if (!this.#client.getServerCapabilities()?.tools) return { listed, isCut: false };
+    let size = 0;
     let cursor: string | undefined;
-    do {
+    for (let pages = 1; pages <= MAX_PAGES; pages++) {
       const page = await this.#request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, signal);
       if (!Array.isArray(page.tools)) throw new Error('its list of tools is not an array');
-      listed = listed.concat(page.tools);
-      cursor = typeof page.nextCursor === 'string' && page.nextCursor !== '' ? page.nextCursor : undefined;
-    } while (cursor !== undefined);
-    return listed;
+      for (const tool of page.tools) {
+        size += sizeOf(tool);
+        if (listed.length >= MAX_TOOLS || size > MAX_LIST) return { listed, isCut: true };
+        listed.push(tool);
+      }
+      if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return { listed, isCut: false };
+      cursor = page.nextCursor;
+    }
+    return { listed, isCut: true };
   }
 
   /** Calls a tool. If the call's signal is aborted, sends the server a cancellation. */
@@ -110,4 +124,13 @@ function progressOf({ progress, total, message }: Progress): [message: string, f
   const counted = total === undefined ? `${progress}` : `${progress} of ${total}`;
   if (total === undefined || !(total > 0)) return [message ?? counted];
   return [message ?? counted, Math.min(1, Math.max(0, progress / total))];
+}
+
+/** Characters as JSON. What is nested too deeply to be written is larger than any list. */
+function sizeOf(tool: unknown): number {
+  try {
+    return JSON.stringify(tool)?.length ?? 0;
+  } catch {
+    return MAX_LIST + 1;
+  }
 }

@@ -11,6 +11,7 @@ type ListedTool = Omit<Tool, 'run'>;
  */
 export function listedTools(listed: readonly unknown[], onSkip: (name: string, reason: string) => void): readonly ListedTool[] {
   const tools: ListedTool[] = [];
+  const names = new Set<string>();
   for (const item of listed) {
     const tool = record(item);
     const { name, description } = tool;
@@ -18,7 +19,7 @@ export function listedTools(listed: readonly unknown[], onSkip: (name: string, r
       onSkip('', 'it has no name');
       continue;
     }
-    if (tools.some((other) => other.name === name)) {
+    if (names.has(name)) {
       onSkip(name, 'the list has an earlier tool of this name');
       continue;
     }
@@ -31,6 +32,7 @@ export function listedTools(listed: readonly unknown[], onSkip: (name: string, r
       onSkip(name, 'it can only run as an MCP task, which is not supported');
       continue;
     }
+    names.add(name);
     tools.push({
       name,
       description: typeof description === 'string' ? description : '',
