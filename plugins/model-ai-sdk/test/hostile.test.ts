@@ -1,4 +1,4 @@
-/** Providers that send more than an answer may hold (S-75): each is refused, and nothing is left. */
+/** Providers that send more than an answer may hold (S-75): it is refused, and nothing is left. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Model servers that send more than an answer may hold (S-75): what they send counts, and nothing is left. */
+/** Model servers that send more than an answer may hold (S-75): it counts, and nothing is left. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ModelEvent, ModelRequest } from '@plugboard/kernel';

@@ -20,7 +20,7 @@ t.test('the official file system server works', async (t) => {
   const { files, folder } = await started(t);
   t.ok(files.names().includes('read_text_file'));
   t.equal(files.tool('read_text_file').effect, 'read');
-  t.equal(files.tool('write_file').effect, 'idempotent');
+  t.equal(files.tool('write_file').effect, 'write', 'it destroys what the file had');
   t.equal(await files.text('read_text_file', { path: join(folder, 'greeting.txt') }), 'Hello, reader.');
   await files.call('write_file', { path: join(folder, 'reply.txt'), content: 'Hello, writer.' });
   t.equal(readFileSync(join(folder, 'reply.txt'), 'utf8'), 'Hello, writer.');

@@ -1,7 +1,6 @@
 import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
 import { type Description, defineExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { Message } from '../messages/message.js';
-import type { Account } from '../runtime/account.js';
 import type { Usage } from './usage.js';
 
 /**
@@ -91,11 +90,20 @@ export interface ModelRequest {
   /** The end user, as the caller names it. */
   readonly user: string | undefined;
   /**
-   * The memory of the turn. The runtime reserves the events of the answer in it. What a connector
-   * holds besides, such as an image that it fetches or an event that has not ended, it reserves
-   * first, and gives back when the answer is over. A `TurnError` of the account may be thrown.
+   * The memory of the turn, of its `Account`. The runtime reserves the events of the answer in it.
+   * What a connector holds besides, such as an image that it fetches or an event that has not
+   * ended, it reserves first, and gives back when the answer is over.
    */
-  readonly account?: Account | undefined;
+  readonly account?:
+    | {
+        /** The caller: two turns of one caller have the same. */
+        readonly owner: readonly string[];
+        /** Reserves bytes. @throws TurnError `overloaded` if there are not enough. */
+        require(bytes: number): void;
+        /** Gives back bytes that are no longer held. */
+        release(bytes: number): void;
+      }
+    | undefined;
   /**
    * Extra headers, for example of a trace. Subscribers of the `plugboard.step` channel may add some
    * before the request is sent.

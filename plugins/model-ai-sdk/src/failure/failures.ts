@@ -110,8 +110,8 @@ export class Failures {
   }
 
   /**
-   * What a call of the package threw, or an `error` part of its stream (AI-2). A TurnError, such as a
-   * shortage of memory, stays as it is.
+   * What a call of the package threw, or an `error` part of its stream (AI-2). A TurnError, such as
+   * a shortage of memory, stays as it is.
    *
    * @param now milliseconds since 1970.
    */

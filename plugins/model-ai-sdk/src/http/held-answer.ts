@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ModelRequest } from '@plugboard/kernel';
 import { Account } from '@plugboard/kernel/contracts';
 
 /**
@@ -6,11 +7,11 @@ import { Account } from '@plugboard/kernel/contracts';
  * an event that has not ended, arguments that the package collects, signatures.
  */
 export class HeldAnswer {
-  readonly #account: Account | undefined;
+  readonly #account: ModelRequest['account'];
   #reserved = 0;
   #isOver = false;
 
-  constructor(account: Account | undefined) {
+  constructor(account: ModelRequest['account']) {
     this.#account = account;
   }
 

@@ -32,7 +32,7 @@ const PRIVATE_IPV4 = [
  */
 const GLOBAL_IPV6 = ['2000::', 3] as const;
 
-/** What is not public in there: special-purpose addresses, and addresses that contain an IPv4 one. */
+/** What is not public in there: special purposes, and addresses that contain an IPv4 one. */
 const PRIVATE_IPV6 = [
   ['2001::', 23], // protocol assignments (RFC 2928): Teredo, benchmarking, ORCHID
   ['2001:db8::', 32], // documentation (RFC 3849)

@@ -1,3 +1,4 @@
+import type { ModelRequest } from '@plugboard/kernel';
 import { Account, TurnError } from '@plugboard/kernel/contracts';
 import { fetchImage, type Image } from './fetch-image.js';
 import { Permits } from './permits.js';
@@ -6,6 +7,8 @@ import { Permits } from './permits.js';
 const MAX_AT_ONCE = 2;
 /** Characters of base64 for a byte. */
 const BASE64 = 4 / 3;
+
+type TurnAccount = NonNullable<ModelRequest['account']>;
 
 interface ImageOptions {
   /** Bytes of one image. */
@@ -21,7 +24,7 @@ interface ImageOptions {
  */
 export class TurnImages {
   readonly #options: ImageOptions;
-  readonly #fetched = new WeakMap<Account, Map<string, Promise<Image>>>();
+  readonly #fetched = new WeakMap<TurnAccount, Map<string, Promise<Image>>>();
   readonly #permits = new Permits(MAX_AT_ONCE);
 
   constructor(options: ImageOptions) {
@@ -32,7 +35,7 @@ export class TurnImages {
    * @throws TurnError `overloaded` without memory, another Error with half a sentence that says why
    *   the image cannot be fetched.
    */
-  fetch(url: string, account: Account | undefined, signal: AbortSignal): Promise<Image> {
+  fetch(url: string, account: TurnAccount | undefined, signal: AbortSignal): Promise<Image> {
     if (!account) return fetchImage(url, { ...this.#options, reserve: () => {} }, signal);
     const images = this.#fetched.get(account) ?? new Map<string, Promise<Image>>();
     this.#fetched.set(account, images);
@@ -47,7 +50,7 @@ export class TurnImages {
     return image;
   }
 
-  async #fetchFor(url: string, account: Account, signal: AbortSignal): Promise<Image> {
+  async #fetchFor(url: string, account: TurnAccount, signal: AbortSignal): Promise<Image> {
     const release = await this.#permits.acquire(account.owner.join('\n'), signal);
     let reserved = 0;
     const reserve = (bytes: number) => {

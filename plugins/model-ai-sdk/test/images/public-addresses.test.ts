@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isPublic } from '../../src/images/public-addresses.js';
 
-/** The first and the last address of each block of IANA's registries of special-purpose addresses. */
+/** The first and the last address of each block of IANA's special-purpose registries. */
 const IPV4: Readonly<Record<string, readonly [first: string, last: string]>> = {
   'this network': ['0.0.0.0', '0.255.255.255'],
   'private use, 10/8': ['10.0.0.0', '10.255.255.255'],

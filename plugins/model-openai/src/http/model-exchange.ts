@@ -1,5 +1,5 @@
 import type { Transform } from 'node:stream';
-import { type Clock, type IdSource, ModelError } from '@plugboard/kernel';
+import { type Clock, type IdSource, ModelError, type ModelRequest } from '@plugboard/kernel';
 import { Account, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { Dispatcher } from 'undici';
 import { AnswerBody } from '../answer/answer-body.js';
@@ -30,7 +30,7 @@ interface ModelExchangeOptions {
   readonly ids: IdSource;
   readonly signal: AbortSignal;
   /** The memory of the turn. */
-  readonly account: Account | undefined;
+  readonly account: ModelRequest['account'];
 }
 
 /**

@@ -3,8 +3,9 @@ import { Account } from '@plugboard/kernel/contracts';
 import type { LineSplitter } from './line-splitter.js';
 
 /**
- * Reads the lines of a stream. What is held of a line that is not complete is reserved first (S-75);
- * while there is no memory for it, nothing is read, and the process that writes has to wait.
+ * Reads the lines of a stream. What is held of a line that is not complete is reserved first
+ * (S-75); while there is no memory for it, nothing is read, and the process that writes has to
+ * wait.
  */
 export function readLines(stream: Readable, lines: LineSplitter, account: Account): void {
   const leave = account.hold();
