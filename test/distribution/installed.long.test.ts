@@ -106,6 +106,7 @@ await t.test('the Dockerfile runs the server as another user, on the slim image 
 await t.test('the compose file sets what the container needs, also if .env sets it', async (t) => {
   const { services } = parse(await readFile(join(site, 'compose.yaml'), 'utf8'));
   t.match(services['my-agents'], {
+    restart: 'unless-stopped',
     read_only: true,
     environment: { HOST: '0.0.0.0', PORT: '8080', DATA_DIR: '/data' },
     volumes: ['data:/data'],

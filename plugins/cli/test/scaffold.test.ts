@@ -94,7 +94,9 @@ t.test('init in a clone prints how to install packages that no registry has', as
     '  npx plugboard token create --project default --name me',
   ];
   t.match(stdout, `${steps.join('\n')}\n`);
-  t.match(stdout, /no registry.*\n.*distributions\.md/);
+  t.match(stdout, /no registry/);
+  const dockerfile = readFileSync(join(cwd, 'mine/Dockerfile'), 'utf8');
+  t.match(dockerfile, /COPY packages packages\nRUN .*npm ci/, 'the container is built from the same tarballs');
   const readme = readFileSync(join(cwd, 'mine/README.md'), 'utf8');
   t.match(readme, /npm install \.\/packages\/\*\.tgz\nnpx plugboard token create/);
   t.match(readme, /upgrade \| .* replace the tarballs in `packages`, `npm install \.\/packages\/\*\.tgz`, `npx plugboard check`/);
@@ -123,9 +125,18 @@ t.test('init in a distribution that was installed from tarballs prints how to in
     '  npx plugboard token create --project default --name me',
   ];
   t.match(stdout, `${steps.join('\n')}\n`);
-  t.match(stdout, /no registry.*\n.*distributions\.md/);
+  t.match(stdout, /no registry/);
+  t.match(readFileSync(join(mine, 'Dockerfile'), 'utf8'), /COPY packages packages\nRUN .*npm ci/);
   const readme = readFileSync(join(mine, 'README.md'), 'utf8');
-  t.match(readme, /the tarballs in `packages`[^#]*COPY packages packages[^#]*npm install \.\/packages\/\*\.tgz\nnpx/);
+  t.match(readme, /the tarballs in `packages`[^#]*npm install \.\/packages\/\*\.tgz\nnpx/);
+});
+
+t.test('init brings a Node.js where this one came from a package', async (t) => {
+  const cwd = t.testdir({});
+  await run(t, ['init', 'mine'], { cwd });
+  const { devDependencies, allowScripts } = JSON.parse(readFileSync(join(cwd, 'mine/package.json'), 'utf8'));
+  const isPackage = process.execPath.includes('/node_modules/');
+  t.same([devDependencies, allowScripts], isPackage ? [{ node: '^24.0.0' }, { node: true }] : [undefined, undefined]);
 });
 
 t.test('a scaffold brings its Node.js, and its tests fail under an older one, and if there are none', async (t) => {

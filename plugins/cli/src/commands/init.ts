@@ -1,4 +1,4 @@
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import type { CommandAction } from '@plugboard/kernel/contracts';
 import { KERNEL } from '@plugboard/kernel/internal';
 import { PROGRAM } from '../base/program.js';
@@ -23,7 +23,11 @@ export const init: CommandAction = {
     }
     const source = packageSource(KERNEL.name);
     const packages = quoted(join(folder, 'packages'));
-    if (source !== undefined) files.set('README.md', fromTarballs(files.get('README.md') ?? '', source));
+    if (source !== undefined) {
+      files.set('README.md', fromTarballs(files.get('README.md') ?? '', source));
+      files.set('Dockerfile', (files.get('Dockerfile') ?? '').replace(/^COPY package\.json .*$/m, '$&\nCOPY packages packages'));
+    }
+    if (isPackage(process.execPath)) files.set('package.json', withNode(files.get('package.json') ?? ''));
     await writeFiles(folder, files);
     print(`created ${name} in ${folder}\n\nNext:\n`);
     if (source === undefined) {
@@ -42,7 +46,6 @@ export const init: CommandAction = {
     if (source !== undefined) {
       const origin = isTarball(source) ? 'Plugboard was installed from tarballs' : 'This is a clone of Plugboard';
       print(`\n${origin}, whose packages may be on no registry: so they are installed from files.`);
-      print('For Docker, see "Without a registry" in docs/guides/distributions.md.');
     }
     return 0;
   },
@@ -72,11 +75,21 @@ function fromTarballs(readme: string, source: string): string {
       `replace the tarballs in \`packages\`, \`${INSTALL_TARBALLS}\``,
     )
     .replace('`package.json` and `package-lock.json`', '`packages`, `package.json` and `package-lock.json`')
-    .replace(
-      '## Run it\n',
-      `## Run it\n\n${origin}For Docker, add the line \`COPY packages packages\` to the \`Dockerfile\` before the line that runs\n` +
-        '`npm ci`.\n',
-    );
+    .replace('## Run it\n', `## Run it\n\n${origin}`);
+}
+
+/**
+ * Whether this Node.js came from a package. Outside of its folder there may be an older one, which
+ * cannot run the program.
+ */
+function isPackage(node: string): boolean {
+  return node.includes(`${sep}node_modules${sep}`);
+}
+
+/** A manifest with a Node.js of its own, for this machine: a container has one already. */
+function withNode(manifest: string): string {
+  const own = { devDependencies: { node: '^24.0.0' }, allowScripts: { node: true } };
+  return `${JSON.stringify({ ...(JSON.parse(manifest) as object), ...own }, undefined, 2)}\n`;
 }
 
 /** A path for a shell. */
