@@ -8,7 +8,7 @@ const PREFIX = 'tap-of:';
 /** The `t` of each file, by the file's URL. */
 const tests = new Map();
 /** Milliseconds. */
-const FILE_TIMEOUT = 120_000;
+const FILE_TIMEOUT = 300_000;
 /** Milliseconds from the last test to the end of the process. */
 const END_TIMEOUT = 10_000;
 

@@ -1,33 +1,15 @@
+import { LOOP_WATCH, LOOP_WATCH_FILES, stallsOf } from '../../chaos/mutations/loop-watch.js';
 import type { ServerProcess } from './server-process.js';
 
 /** The configuration of a plugin that measures how long the event loop of its server is held. */
-export const LOOP_DELAY = 'plugins: { loop-delay: { use: ./loop-delay.mjs } }\n';
+export const LOOP_DELAY = `plugins:\n${LOOP_WATCH}`;
 
-export const LOOP_DELAY_FILES = {
-  'loop-delay.mjs': `
-    import { monitorEventLoopDelay } from 'node:perf_hooks';
-    import { definePlugin } from '@plugboard/kernel';
-    import { HttpRoutes } from '@plugboard/transport-http';
-    export default definePlugin({
-      name: 'loop-delay', apiVersion: 1, summary: 'Measures', configSchema: { type: 'object', properties: {} },
-      register(ctx) {
-        const histogram = monitorEventLoopDelay({ resolution: 5 });
-        ctx.contribute(HttpRoutes, {
-          method: 'GET', path: '/loop-delay', access: 'public', body: 'none', startsWork: false,
-          handle() {
-            const longest = histogram.max / 1e6;
-            histogram.reset();
-            return { status: 200, body: { longest } };
-          },
-        });
-        return { start: () => void histogram.enable(), stop: () => void histogram.disable() };
-      },
-    });
-  `,
-};
+export const LOOP_DELAY_FILES = LOOP_WATCH_FILES;
 
-/** The longest time in milliseconds that the event loop was held since the last call. */
+/**
+ * The longest time in milliseconds that the event loop was held since the last call; what other
+ * processes took is not counted, nor what was too short to matter.
+ */
 export async function longestDelay(server: ServerProcess): Promise<number> {
-  const { text } = await server.request('/loop-delay');
-  return JSON.parse(text).longest;
+  return Math.max(0, ...(await stallsOf(server)).map(({ held }) => held));
 }

@@ -30,15 +30,15 @@ const babblePort = (babbler.address() as { port: number }).port;
 
 const server = await TestServer.start(
   t,
-  `${TRANSPORTS}
+  `${TRANSPORTS.replace('sse: {}', 'sse: { keepAlive: 10m }')}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
-  impatient: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}", idleTimeout: 1s }
+  impatient: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}", idleTimeout: 3s }
   nobody: { use: openai, baseUrl: "\${REFUSED_URL}", model: big-1 }
   babbler: { use: openai, baseUrl: "http://127.0.0.1:${babblePort}/v1", model: big-1 }
 agents:
   assistant: { model: fast }
-  hurried: { model: fast, timeout: 1s }
+  hurried: { model: fast, timeout: 3s }
 plugins:
   saboteur: { use: ./saboteur.mjs }
 `,
@@ -72,12 +72,12 @@ const early: Readonly<Record<string, Mishap>> = {
   'the model server stalls before its answer': {
     model: 'impatient',
     script: { before: never.promise },
-    says: /sent nothing for 1s/,
+    says: /sent nothing for 3s/,
   },
   'the model server stalls after the response head': {
     model: 'impatient',
     script: { raw: [never.promise] },
-    says: /sent nothing for 1s/,
+    says: /sent nothing for 3s/,
   },
   'a 400': { script: { status: 400 }, says: /400/ },
   'a 400 for a context that is too long': {
@@ -118,7 +118,7 @@ const early: Readonly<Record<string, Mishap>> = {
   },
   'an event of 17 MiB': { script: events(`data: {"x":"${'x'.repeat(17 * 2 ** 20)}"}\n\n`), says: /more than 16 MiB/ },
   'a plugin throws': { asked: 0, says: /internal error/ },
-  'a turn beyond its time limit': { model: 'hurried', script: { before: never.promise }, says: /did not finish within 1 s/ },
+  'a turn beyond its time limit': { model: 'hurried', script: { before: never.promise }, says: /did not finish within 3 s/ },
 };
 
 const half = event({ role: 'assistant', content: 'Half' });
@@ -133,7 +133,7 @@ const late: Readonly<Record<string, Mishap>> = {
   },
   'garbage in the middle': { script: events(half, 'data: {"choices":[{"delta":{"content":"of\n\n') },
   'a page of HTML in the middle': { script: events(half, '<html>\n\n', 'data: <h1>502</h1>\n\n') },
-  'a stall in the middle': { model: 'impatient', script: { raw: [half, never.promise] }, says: /sent nothing for 1s/ },
+  'a stall in the middle': { model: 'impatient', script: { raw: [half, never.promise] }, says: /sent nothing for 3s/ },
   'a plugin that throws later': { script: { text: 'Half' }, says: /internal error/ },
   'a plugin stops early': { script: { text: 'Half' }, says: /internal error/ },
   'a time limit in the middle': { model: 'hurried', script: { raw: [half, never.promise] }, says: /did not finish/ },
