@@ -80,13 +80,14 @@ export class AgentRoutes {
   }
 }
 
-function agentBody({ name, kind, description, connections, toolVisibility, tools, settings }: AgentCard): object {
+function agentBody({ name, kind, description, connections, input, toolVisibility, tools, settings }: AgentCard): object {
   return {
     id: name,
     object: 'agent',
     kind,
     description: description ?? null,
     models: connections,
+    input,
     tool_visibility: toolVisibility,
     tools: tools.map(toolBody),
     ...(settings && { settings: { system: settings.system ?? null, params: settings.params } }),

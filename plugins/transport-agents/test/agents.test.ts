@@ -95,6 +95,7 @@ t.test('C-161 the card shows description, connections and tools, and settings to
     kind: 'agent',
     description: 'Helps <b>you</b>.',
     models: ['fast'],
+    input: ['text', 'image'],
     tool_visibility: 'full',
   });
   t.notOk('settings' in body);

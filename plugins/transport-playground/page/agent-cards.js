@@ -14,6 +14,7 @@
  * @property {string} id
  * @property {string | null} description
  * @property {string[]} models
+ * @property {string[]} input what they read: `text`, perhaps `image`
  * @property {'full' | 'names' | 'none'} tool_visibility
  * @property {CardTool[]} tools
  * @property {{ system: string | null, params: Record<string, unknown> }} [settings] for
@@ -28,6 +29,16 @@
 /** @param {string} agent */
 export function cardPath(agent) {
   return `v1/agents/${encodeURIComponent(agent)}`;
+}
+
+/**
+ * Those of some agents that take text only, as far as the server says so.
+ * @param {import('./playground.js').Playground} app @param {readonly string[]} agents
+ */
+export async function textOnly({ api, server }, agents) {
+  if (!server.hasAgentCards) return [];
+  const cards = await Promise.all(agents.map((agent) => api.get(cardPath(agent)).catch(() => undefined)));
+  return agents.filter((_, at) => cards[at]?.input?.includes('image') === false);
 }
 
 /** @param {string} agent @param {CardTool} tool */

@@ -1,8 +1,9 @@
 import DOMPurify from 'dompurify';
-import { Lexer, Marked } from 'marked';
+import { Lexer, Marked, Tokenizer } from 'marked';
 
 /** @typedef {import('marked').Links} Links the definitions of links, by name */
 /** @typedef {import('marked').Token} Token */
+/** @typedef {import('marked').Tokens.Table} Table */
 
 /** What text needs: no forms, media, styles or ids. */
 const TAGS =
@@ -25,6 +26,8 @@ const ALIGNMENT = /^(?:left|right|center)$/;
 const WEB = /^(?:https?|mailto):/i;
 const IMAGE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
 
+const TOO_LARGE = 'This part is too large to be laid out. It is shown as it was written.';
+
 const marked = new Marked({
   gfm: true,
   breaks: true, // a model that writes plain text means its lines
@@ -37,6 +40,11 @@ const marked = new Marked({
     checkbox({ checked }) {
       const [name, word] = checked ? ['task done', 'Done'] : ['task', 'To do'];
       return `<span class="${name}"><span class="off-screen">${word}:</span></span> `;
+    },
+    /** @returns {string | false} false for a block of code that is one */
+    code({ text, ...token }) {
+      if (!('isTooLarge' in token)) return false;
+      return `<p><em>${TOO_LARGE}</em></p><pre><code>${escapeMarkup(text)}</code></pre>`;
     },
     /** Loading a remote image would leak data to its server, so it becomes a link. */
     image({ href, text }) {
@@ -68,9 +76,66 @@ const MAX_DEPTH = 16;
  */
 const MAX_RUN = 5000;
 
+/** Columns and cells of a table, and lines of a list or of HTML, without a blank line between. */
+const [MAX_COLUMNS, MAX_CELLS, MAX_LINES] = [100, 20_000, 2000];
+
+/** Leaves what would take too long to be laid out as it was written (S-76). */
+class BoundedTokenizer extends Tokenizer {
+  /** @override @param {string} source */
+  table(source) {
+    const rule = lineFrom(source, source.indexOf('\n') + 1);
+    if (!/^[\t |:-]+$/.test(rule)) return super.table(source);
+    const raw = untilBlank(source);
+    const columns = rule.split('|').length;
+    const isSmall = columns <= MAX_COLUMNS && columns * linesOf(raw) <= MAX_CELLS;
+    if (isSmall || !this.rules.block.table.test(lineFrom(source, 0, 2))) return super.table(source);
+    return asWritten(raw);
+  }
+
+  /** @override @param {string} source */
+  list(source) {
+    const isList = /^ {0,3}(?:[*+-]|\d{1,9}[.)])[\t\n ]/.test(source);
+    const raw = isList ? untilBlank(source) : '';
+    return linesOf(raw) > MAX_LINES ? asWritten(raw) : super.list(source);
+  }
+
+  /** @override @param {string} source */
+  html(source) {
+    const raw = /^ {0,3}</.test(source) ? untilBlank(source) : '';
+    return linesOf(raw) > MAX_LINES ? asWritten(raw) : super.html(source);
+  }
+}
+
+/** @param {string} raw @returns {never} a block of code, whatever it would be */
+function asWritten(raw) {
+  return /** @type {never} */ ({ type: 'code', raw, text: raw.trim(), isTooLarge: true });
+}
+
+/** @param {string} text */
+function untilBlank(text) {
+  const blank = text.search(/\n[\t ]*(?:\n|$)/);
+  return blank < 0 ? text : text.slice(0, blank + 1);
+}
+
+/** @param {string} text */
+function linesOf(text) {
+  return text.split('\n').length;
+}
+
+/** Lines of a text. @param {string} text @param {number} start @param {number} [count] */
+function lineFrom(text, start, count = 1) {
+  let end = start;
+  for (let line = 0; line < count && end >= 0; line++) end = text.indexOf('\n', line === 0 ? end : end + 1);
+  return text.slice(start, end < 0 ? text.length : end);
+}
+
 /** Splits a text into tokens, in a short time whatever the text is. */
 class BoundedLexer extends Lexer {
   #depth = 0;
+
+  constructor() {
+    super({ ...marked.defaults, tokenizer: new BoundedTokenizer() });
+  }
 
   /**
    * @override @template {Token[]} T @param {string} source @param {T} tokens @param {boolean}
@@ -101,7 +166,7 @@ function asText(text, tokens) {
  * links receives the definitions of links
  */
 export function blocksOf(text, links) {
-  const lexer = new BoundedLexer(marked.defaults);
+  const lexer = new BoundedLexer();
   lexer.tokens.links = links;
   lexer.blockTokens(text, lexer.tokens);
   let start = 0;
@@ -118,7 +183,7 @@ export function blocksOf(text, links) {
  * @param {string} source @param {Links} links @returns {DocumentFragment}
  */
 export function renderBlock(source, links) {
-  const lexer = new BoundedLexer(marked.defaults);
+  const lexer = new BoundedLexer();
   lexer.tokens.links = links;
   return sanitize(marked.parser(lexer.lex(source)));
 }

@@ -54,19 +54,26 @@ export class Playground extends EventTarget {
 
   /** Reads the agents and sessions that the token can reach. */
   async enter() {
-    const { server, chats } = this;
+    const { server } = this;
     const { token } = server.settings;
     server.access = token && this.api.token === '' ? 'missing' : 'checking';
     if (server.access === 'missing') return this.changed();
     const canEnter = await this.try(async () => {
-      await server.readModels();
+      await this.readAgents();
       server.access = token ? 'ok' : 'open';
-      for (const chat of chats) {
-        if (chat.turns.length === 0 && server.models.every(({ id }) => id !== chat.agent)) chat.agent = this.#usualAgent();
-      }
       if (this.chat.id === '' && this.chat.draft === '') this.chat.history.restore('');
     });
     if (canEnter) await Promise.all([this.loadSessions(), this.address.open()]);
+  }
+
+  /** Reads the agents that the token can reach: a reload of the server may have changed them. */
+  async readAgents() {
+    await this.server.readModels();
+    for (const chat of this.chats) {
+      const isGone = this.server.models.every(({ id }) => id !== chat.agent);
+      if (chat.turns.length === 0 && isGone) chat.agent = this.#usualAgent();
+    }
+    this.changed();
   }
 
   /** @param {string} token empty to forget it */

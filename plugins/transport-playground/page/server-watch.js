@@ -56,7 +56,9 @@ export class ServerWatch {
     const { token } = server.settings;
     await server.readSettings().catch(() => undefined); // the next check says why
     if (token !== server.settings.token) await app.enter();
-    if (!server.isOpen || !server.canKeepSessions) return;
+    if (!server.isOpen) return;
+    await app.readAgents().catch(() => undefined);
+    if (!server.canKeepSessions) return;
     if (!app.sessions.hasMoreThanOnePage) await app.loadSessions();
     if (!app.server.isLive) await this.#readTurns();
   }

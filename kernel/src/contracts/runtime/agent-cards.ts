@@ -34,6 +34,8 @@ export interface AgentCard {
   readonly description: string | undefined;
   /** The model connections, in order of preference. */
   readonly connections: readonly string[];
+  /** What its models read. */
+  readonly input: Target['input'];
   readonly toolVisibility: Target['toolVisibility'];
   /** The tools. None if the agent hides them; names only if it hides what they do. */
   readonly tools: readonly {

@@ -41,13 +41,14 @@ export class AgentCardOperations implements AgentCards {
     const { revision } = this.#agents;
     const agent = agentFor(revision, name, principal);
     if (!agent) return undefined;
-    const { kind, description, connections, toolVisibility, system, params } = agent;
+    const { kind, description, connections, input, toolVisibility, system, params } = agent;
     const { tools } = await revision.toolboxes.of(agent.tools, new AbortController().signal);
     return {
       name: agent.name,
       kind,
       description,
       connections,
+      input,
       toolVisibility,
       tools: toolVisibility === 'none' ? [] : [...tools.values()].map((tool) => shownTool(tool, agent)),
       settings: isAdministrator(principal) ? { system, params } : undefined,

@@ -1,5 +1,6 @@
 import { html, nothing, render } from 'lit/html.js';
 import { argumentsIn, cardPath, skeletonOf, toolPath } from '../agent-cards.js';
+import { keepFocus } from './focus.js';
 import { count, duration, icon, iconButton, pretty } from './parts.js';
 import { trialFields } from './trial-fields.js';
 
@@ -84,8 +85,9 @@ class AgentCardDialog extends HTMLElement {
       view.requestUpdate();
     };
     const close = () => /** @type {HTMLDialogElement} */ (this.firstElementChild).close();
-    render(
-      html`
+    keepFocus(() =>
+      render(
+        html`
         <dialog class="agent-card" aria-labelledby="card-title">
           <div class="card-head"><h2 id="card-title">${this.agent}</h2>${iconButton('close', 'Close the card', close)}</div>
           <div class="card-body">
@@ -96,7 +98,8 @@ class AgentCardDialog extends HTMLElement {
             ${this.#card ? this.#toolList(this.#card) : nothing}
           </div>
         </dialog>`,
-      this,
+        this,
+      ),
     );
   }
 
@@ -104,7 +107,7 @@ class AgentCardDialog extends HTMLElement {
   #about({ description, models, settings }) {
     const params = settings && Object.keys(settings.params).length > 0;
     return html`
-      ${description ? html`<p class="card-description" tabindex="0">${description}</p>` : nothing}
+      ${description ? html`<p class="card-description" dir="auto" tabindex="0">${description}</p>` : nothing}
       <p class="card-models"><span class="hint">${models.length === 1 ? 'Model' : 'Models, in this order'}</span>
         ${models.map((name) => html`<code>${name}</code>`)}</p>
       ${settings ? folded('Prompt', settings.system ?? 'This agent has no prompt.') : nothing}

@@ -6,9 +6,10 @@ import { listenForFiles } from './attachments.js';
 import { columns } from './columns.js';
 import { composer, fitMessage } from './composer.js';
 import { dialogs, openDialog } from './dialogs.js';
+import { keepFocus } from './focus.js';
 import { header } from './header.js';
 import { followNewest, inspector } from './inspector.js';
-import { notice } from './notice.js';
+import { notice, waitingNote } from './notice.js';
 import { copyFrom } from './parts.js';
 import { followEnd, goToEnd, isAway, noteEnd, toEnd } from './scrolling.js';
 import { listenForShortcuts, shortcutList } from './shortcuts.js';
@@ -46,6 +47,8 @@ export class PlaygroundApp extends HTMLElement {
   target;
   #access = '';
   #announcer = new Announcer();
+  /** The conversations as they are rendered. @type {readonly unknown[]} */
+  #rendered = [];
   /** Resolves when the pending changes are rendered. @type {Promise<void> | undefined} */
   #update;
 
@@ -58,6 +61,7 @@ export class PlaygroundApp extends HTMLElement {
       this.requestUpdate();
     });
     addEventListener('resize', () => this.requestUpdate()); // of the window, or of a text: its end may have moved
+    for (const type of ['click', 'keydown']) this.addEventListener(type, (event) => this.#dropLate(event), true);
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
     this.addEventListener('show-events', (event) => this.showEventsOf(/** @type {CustomEvent} */ (event).detail));
     this.addEventListener('beforetoggle', focusFirst, true); // it does not bubble
@@ -86,7 +90,7 @@ export class PlaygroundApp extends HTMLElement {
     this.#update ??= new Promise((resolve) => {
       requestAnimationFrame(() => {
         this.#update = undefined;
-        render(this.#page(), this);
+        keepFocus(() => render(this.#page(), this));
         this.#updated();
         resolve();
       });
@@ -117,6 +121,7 @@ export class PlaygroundApp extends HTMLElement {
             ${hasTurns && isAway(this) ? toEnd(this) : nothing}
             ${notice(this)}
             ${app.chats.map((chat) => trialNote(chat, this))}
+            ${waitingNote(this)}
             ${composer(this)}
           </div>
         </div>
@@ -126,6 +131,7 @@ export class PlaygroundApp extends HTMLElement {
   }
 
   #updated() {
+    this.#rendered = this.app.chats;
     const { chat, server } = this.app;
     const { agent, turns } = chat;
     const { title } = server.settings;
@@ -134,6 +140,17 @@ export class PlaygroundApp extends HTMLElement {
     this.#announcer.announce(this.app.announcement, () => this.requestUpdate());
     fitMessage(this);
     followNewest(this);
+  }
+
+  /**
+   * Drops what was meant for a turn of a conversation that was left, but is not yet gone from the
+   * page. @param {Event} event
+   */
+  #dropLate(event) {
+    const isLate = this.#rendered !== this.app.chats && /** @type {Element} */ (event.target).closest('.turn');
+    if (!isLate) return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   /** @param {string} text @param {readonly string[]} [images] */

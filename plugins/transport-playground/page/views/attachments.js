@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit/html.js';
+import { textOnly } from '../agent-cards.js';
 import { ACCEPTED, imageFrom, isShown } from '../images.js';
 import { icon, iconButton } from './parts.js';
 
@@ -61,7 +62,9 @@ export function attachButton(view) {
  * view @param {readonly File[]} files
  */
 export async function attach(view, files) {
-  const { chat } = view.app;
+  const { chat, chats } = view.app;
+  const [agent] = await textOnly(view.app, [...new Set(chats.map((one) => one.agent))]);
+  if (agent !== undefined) return chat.setNotice(`${agent} cannot read images: its model takes text only.`);
   const refused = [];
   for (const file of files) {
     try {

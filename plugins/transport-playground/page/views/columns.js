@@ -107,8 +107,8 @@ function suggestions(chat, view) {
   const { chats, server } = view.app;
   const other = chats.find((one) => one !== chat)?.turns.at(-1)?.input;
   const current = view.app.placeOf(chat);
-  if (other) return html`<button @click=${() => current().send(other)}>${icon('retry')} ${other}</button>`;
-  return server.settings.suggestions.map((text) => html`<button @click=${() => view.say(text)}>${text}</button>`);
+  if (other) return html`<button @click=${() => current().send(other)}>${icon('retry')} <bdi>${other}</bdi></button>`;
+  return server.settings.suggestions.map((text) => html`<button dir="auto" @click=${() => view.say(text)}>${text}</button>`);
 }
 
 /** @param {unknown} title @param {unknown} text @param {unknown} actions */

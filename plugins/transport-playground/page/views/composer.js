@@ -25,7 +25,7 @@ export function composer(view) {
   return html`
     <form class="composer" @submit=${onSubmit}>
       ${thumbnails(view)}
-      <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${view.app.chats.length > 1 ? 'Message both' : `Message ${chat.agent}`}
+      <textarea id="message" dir="auto" rows="1" autocomplete="off" aria-label="Message" aria-describedby="waiting-note" placeholder=${view.app.chats.length > 1 ? 'Message both' : `Message ${chat.agent}`}
         ?disabled=${off} @input=${onInput} @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
       <div class="composer-row">
         ${attachButton(view)}

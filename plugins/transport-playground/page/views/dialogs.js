@@ -15,14 +15,14 @@ export function dialogs(view) {
       title: 'Rename session',
       body: html`
         <label for="name">Name</label>
-        <input id="name" name="value" maxlength="200" required autocomplete="off" .value=${name}>`,
+        <input id="name" name="value" dir="auto" maxlength="200" required autocomplete="off" .value=${name}>`,
       button: 'Rename',
       onSubmit: (value) => rename(view, value),
     })}
     ${dialog(view, {
       id: 'delete',
       title: 'Delete this session?',
-      body: html`<p><b>${name}</b> is deleted from the server with all its messages. A running turn is stopped.</p>`,
+      body: html`<p><bdi><b>${name}</b></bdi> is deleted from the server with all its messages. A running turn is stopped.</p>`,
       button: 'Delete',
       onSubmit: () => remove(view),
     })}`;

@@ -1,3 +1,4 @@
+import { keepFocus } from './focus.js';
 import { wrapButton } from './wrap.js';
 
 /** @type {Promise<typeof import('../markdown.js')> | undefined} */
@@ -10,6 +11,9 @@ let highlighter;
 
 /** Longer blocks of code stay without colours: they would hold the page up. In characters. */
 const MAX_COLOURED = 20_000;
+
+/** So does code with longer lines or gaps, which take the square of their length. In characters. */
+const [MAX_LINE, MAX_GAP] = [1000, 500];
 
 /** How long the last block of a text must stay the same before it is coloured, in milliseconds. */
 const QUIET_TIME = 150;
@@ -76,7 +80,7 @@ class MarkdownText extends HTMLElement {
     const render = () => {
       this.#isPending = false;
       const began = performance.now();
-      this.#render();
+      keepFocus(() => this.#render());
       this.#pause = performance.now() - began;
     };
     if (this.#pause < FRAME) requestAnimationFrame(render);
@@ -86,6 +90,7 @@ class MarkdownText extends HTMLElement {
   #showPlain() {
     const paragraph = document.createElement('p');
     paragraph.className = 'plain';
+    paragraph.dir = 'auto';
     paragraph.textContent = this.#text;
     this.replaceChildren(paragraph);
   }
@@ -129,7 +134,9 @@ class MarkdownText extends HTMLElement {
     this.#sources[at] = source;
     const wrapper = document.createElement('div');
     wrapper.className = 'block';
+    wrapper.dir = 'auto'; // lists and tables begin at the side where their text begins
     wrapper.append(renderer.renderBlock(source, this.#links));
+    for (const code of wrapper.querySelectorAll('code')) code.dir = 'ltr';
     for (const pre of wrapper.querySelectorAll('pre')) addFrame(pre);
     for (const table of wrapper.querySelectorAll('table')) addScroller(table);
     const old = this.children[at];
@@ -143,8 +150,14 @@ function colour(element) {
   for (const code of element?.querySelectorAll('pre > code:not([data-coloured])') ?? []) {
     const text = code.textContent;
     code.setAttribute('data-coloured', '');
-    if (code.className !== '' && text.length <= MAX_COLOURED) void colourCode(code, text, languageOf(code));
+    if (code.className !== '' && isShort(text)) void colourCode(code, text, languageOf(code));
   }
+}
+
+/** Whether code can be coloured in a short time. @param {string} text */
+function isShort(text) {
+  if (text.length > MAX_COLOURED || text.includes('\n'.repeat(MAX_GAP))) return false;
+  return text.split('\n').every(({ length }) => length <= MAX_LINE);
 }
 
 /** @param {Element} code @param {string} text @param {string} language */
@@ -170,6 +183,7 @@ function languageOf(code) {
 function addFrame(pre) {
   const frame = document.createElement('div');
   frame.className = 'code-frame';
+  frame.dir = 'ltr';
   const bar = document.createElement('div');
   bar.className = 'code-bar';
   const language = languageOf(pre.querySelector('code')) || 'text';

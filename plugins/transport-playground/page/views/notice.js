@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit/html.js';
+import { waitingCalls } from '../turn.js';
 import { icon, iconButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
@@ -16,6 +17,21 @@ export function notice({ app }) {
   if (server.newVersion !== '') return replaced(server.newVersion);
   const changing = chats.find(({ changesAgent }) => changesAgent);
   return changing ? changeOfAgent(changing.agent) : nothing;
+}
+
+/** Says before a message is sent that it denies the calls that wait. @param {View} view */
+export function waitingNote({ app }) {
+  const waiting = app.chats.flatMap(({ changesAgent, turns }) => {
+    const last = turns.at(-1);
+    return last && !changesAgent ? waitingCalls(last) : [];
+  }).length;
+  if (waiting === 0) return nothing;
+  const what = waiting === 1 ? 'A tool call waits for your decision' : `${waiting} tool calls wait for your decision`;
+  const them = waiting === 1 ? 'it' : 'them';
+  return html`
+    <p id="waiting-note" class="notice quiet" role="status">
+      ${what}. ${app.chats.every(({ canDecide }) => canDecide) ? 'Sending a message' : 'Any other message'} denies ${them}.
+    </p>`;
 }
 
 /** Says that the server is newer than the page. @param {string} version */

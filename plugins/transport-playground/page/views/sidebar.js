@@ -1,5 +1,6 @@
+import { repeat } from 'lit/directives/repeat.js';
 import { html, nothing } from 'lit/html.js';
-import { newestOfGroups } from '../branches.js';
+import { newestOfGroups, rootOf } from '../branches.js';
 import { filterSessions } from '../session-actions.js';
 import { sessionTitle, titleOf } from '../sessions.js';
 import { openDialog } from './dialogs.js';
@@ -42,7 +43,7 @@ function finder(view) {
     filterSessions(app, { search: /** @type {HTMLInputElement} */ (target).value });
   return html`
     <div class="finder">
-      <input type="search" aria-label="Search sessions by title and key" placeholder="Search titles and keys"
+      <input type="search" dir="auto" aria-label="Search sessions by title and key" placeholder="Search titles and keys"
         maxlength="200" autocomplete="off" .value=${search} @input=${onSearch}>
       <button class="icon-button" aria-label=${isOn ? 'Filter sessions, a filter is on' : 'Filter sessions'}
         title="Filter" aria-pressed=${isOn} aria-haspopup="dialog" popovertarget="session-filter">
@@ -101,7 +102,7 @@ function tabChats(view) {
     return html`
       <li class="session tab-chat" data-open=${isOpen}>
         <button class="session-open" aria-current=${isOpen} title=${title} @click=${() => view.openTabChat(id)}>
-          <span class="session-title">${title}</span><span class="session-note">${agent}</span>
+          <span class="session-title" dir="auto">${title}</span><span class="session-note">${agent}</span>
         </button>
       </li>`;
   };
@@ -125,7 +126,7 @@ function sessionList(view) {
   if (list.length === 0) return html`<p class="hint">No sessions yet. Your first message begins one.</p>`;
   return html`
     <h2>Sessions</h2>
-    <ul>${newestOfGroups(list).map((session) => row(session, view))}</ul>
+    <ul>${repeat(newestOfGroups(list), rootOf, (session) => row(session, view))}</ul>
     ${hasMore ? html`<button class="plain more" @click=${() => app.moreSessions()}>Show more</button>` : nothing}`;
 }
 
@@ -137,7 +138,7 @@ function row(session, view) {
   return html`
     <li class="session" data-open=${isOpen}>
       <button class="session-open" aria-current=${isOpen} title=${title} @click=${() => view.openSession(session)}>
-        <span class="session-title">${title}</span>
+        <span class="session-title" dir="auto">${title}</span>
         <span class="session-note">${agent} · ${view.app.isRunningIn(session) ? 'running' : ago(updated_at)}</span>
       </button>
       <button type="button" class="icon-button session-more" title=${`Actions for ${title}`} aria-label=${`Actions for ${title}`}
@@ -153,7 +154,7 @@ function row(session, view) {
  */
 const ACCESS = {
   checking: ['Connecting', 'quiet'],
-  open: ['Open, no token needed', 'quiet'],
+  open: ['Open, no token', 'quiet'],
   missing: ['Token needed', 'warn'],
   ok: ['Token accepted', 'good'],
   refused: ['Token refused', 'bad'],

@@ -1,6 +1,7 @@
 import { html, nothing, render, svg } from 'lit/html.js';
 import { isRunning, timeOf } from '../turn.js';
 import { barsOf } from '../turn-bars.js';
+import { keepFocus } from './focus.js';
 import { count, duration, icon } from './parts.js';
 
 /** @typedef {import('../turn-bars.js').Bar} Bar */
@@ -51,7 +52,8 @@ class TurnTimeline extends HTMLElement {
   }
 
   #draw() {
-    if (this.turn) render(this.#content(this.turn), this);
+    const { turn } = this;
+    if (turn) keepFocus(() => render(this.#content(turn), this));
   }
 
   /** @param {Turn} turn */

@@ -16,7 +16,7 @@ import { keepPlace } from './scrolling.js';
  */
 export function asked(turn, chat, view) {
   if (view.edited === turn) return editor(turn, chat, view);
-  const text = turn.input === '' ? nothing : html`<p>${turn.input}</p>`;
+  const text = turn.input === '' ? nothing : html`<p dir="auto">${turn.input}</p>`;
   return html`
     ${isAsked(turn) ? html`<div class="asked">${messageImages(turn.images)}${text}</div>` : nothing}
     ${versions(turn, chat, view)}`;
@@ -64,7 +64,7 @@ function editor(turn, chat, view) {
   };
   return html`
     <form class="edit" @submit=${onSubmit}>
-      <textarea id="edited" rows=${Math.min(12, turn.input.split('\n').length + 1)} aria-label="Changed message"
+      <textarea id="edited" dir="auto" rows=${Math.min(12, turn.input.split('\n').length + 1)} aria-label="Changed message"
         .value=${turn.input} @keydown=${onKey}></textarea>
       <div class="edit-row">
         <span class="hint">${turn.isKept && chat.session ? 'What follows stays as another version.' : ''}</span>
@@ -92,7 +92,11 @@ export function notKept(turn, { isReconnecting, isStateless }) {
 /** @param {Turn} turn @param {Conversation} chat @param {View} view @param {boolean} isLast */
 export function again(turn, chat, view, isLast) {
   if (!isAsked(turn) || isRunning(turn)) return nothing;
-  const retry = html`<button class="small" @click=${() => sendAgain(view.app, chat, turn)}>${icon('retry')} Retry</button>`;
+  const onRetry = () => {
+    if (!isLast) view.focusMessage(); // it goes to the end
+    void sendAgain(view.app, chat, turn);
+  };
+  const retry = html`<button class="small" @click=${onRetry}>${icon('retry')} Retry</button>`;
   return html`
     ${iconButton('edit', 'Edit and send again', () => view.editTurn(turn), 'edit-turn')}
     ${isLast || isDropped(turn) ? retry : nothing}`;

@@ -78,7 +78,7 @@ function reasoning(item, turn) {
   return html`
     <details class="reasoning" ?open=${isMoving}>
       <summary>${mark} Reasoning ${took}</summary>
-      <p>${item.text}</p>
+      <p dir="auto">${item.text}</p>
     </details>`;
 }
 

@@ -9,6 +9,7 @@ import { code } from './cases/code.js';
 import { connection } from './cases/connection.js';
 import { environmentFaults } from './cases/environment-faults.js';
 import { findingSessions } from './cases/finding-sessions.js';
+import { focus } from './cases/focus.js';
 import { images } from './cases/images.js';
 import { layout } from './cases/layout.js';
 import { markdown } from './cases/markdown.js';
@@ -43,6 +44,7 @@ t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t)
     timeline,
     safety,
     environmentFaults,
+    focus,
     accessibility,
     layout,
     screenshot,

@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
@@ -99,13 +101,32 @@ export async function access(t: Test, browser: Browser): Promise<void> {
   t.test('an open server is shown as open, without a token field', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    t.match(await page.page.locator('.server').innerText(), /Server\s+Ready\s+Access\s+Open, no token needed\s+v\d/);
+    t.match(await page.page.locator('.server').innerText(), /Server\s+Ready\s+Access\s+Open, no token\s+v\d/);
+    const isCut = '[...document.querySelectorAll(".server-row > *")].some((one) => one.scrollWidth > one.clientWidth + 1)';
+    t.notOk(await page.page.evaluate(isCut), 'nothing is cut');
     t.notOk(await page.page.getByRole('dialog').isVisible());
     t.same(await page.agent.locator('option').allTextContents(), ['assistant', 'bare', 'fast']);
     t.same(await page.page.evaluate('Array.from(document.querySelectorAll("optgroup"), ({ label }) => label)'), [
       'Agents',
       'Raw models, without tools',
     ]);
+    t.same(page.problems, []);
+  });
+
+  t.test('agents that a reload of the server adds and removes show without a reload of the page', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const file = join(app.started.folder, 'plugboard.yaml');
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replace('  bare:', '  added:'));
+    await app.started.server.reload();
+    const options = () => page.agent.locator('option').allTextContents();
+    await eventually(async () => String(await options()) === 'assistant,added,fast');
+    await page.agent.selectOption('added');
+    await writeFile(file, text);
+    await app.started.server.reload();
+    await page.page.getByText('Talk to assistant').waitFor();
+    t.same(await options(), ['assistant', 'bare', 'fast']);
     t.same(page.problems, []);
   });
 

@@ -85,6 +85,9 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     const { app, page, topics } = await openGuarded(t, browser);
     app.models.enqueue({ toolCalls: [lookUp('treasure'), lookUp('secret')] }, { text: 'Fine.' });
     await page.ask('Look up both');
+    const note = page.page.locator('#waiting-note');
+    t.equal((await note.innerText()).trim(), '2 tool calls wait for your decision. Sending a message denies them.');
+    t.equal(await page.message.getAttribute('aria-describedby'), 'waiting-note');
     await page.cards
       .first()
       .getByRole('button', { name: /^Approve/ })
@@ -92,6 +95,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     await page.ask('Never mind');
     await shows(page.cards.nth(0), 'denied');
     await shows(page.cards.nth(1), 'denied');
+    t.equal(await note.count(), 0);
     t.equal(await page.button(/^(Approve|Deny)/).count(), 0);
     t.same(topics, []);
     t.same(page.problems, []);

@@ -141,7 +141,7 @@ export async function environmentFaults(t: Test, browser: Browser): Promise<void
     await dialog.waitFor({ state: 'hidden' });
     await page.page.getByText('Token accepted').waitFor();
     replaceBy(open);
-    await page.page.getByText('Open, no token needed').waitFor({ timeout: 20_000 });
+    await page.page.getByText('Open, no token').waitFor({ timeout: 20_000 });
     t.equal(await page.message.inputValue(), 'My draft');
     t.equal(await dialog.count(), 0);
     t.notMatch(page.problems.join(), /uncaught/);

@@ -173,6 +173,18 @@ export async function images(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  t.test('an image for an agent that takes text only is refused before it is sent', async (t) => {
+    const surfaces = '  websocket: {}\n  conversations: {}\n  agents: {}\n  playground: {}\n';
+    const app = await startPlayground(t, { surfaces, model: 'input: [text]' });
+    const page = await Playground.open(t, browser, app);
+    await page.message.fill('What is this?');
+    await give(page, 'paste');
+    await page.page.getByRole('alert').getByText('assistant cannot read images: its model takes text only.').waitFor();
+    t.equal(await page.page.locator('.thumbnails').count(), 0);
+    t.equal(await page.message.inputValue(), 'What is this?');
+    t.same(page.problems, []);
+  });
+
   t.test('the images of a draft are there after a reload, and a tab without room for them says so', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);

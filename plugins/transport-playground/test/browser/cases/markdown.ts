@@ -18,7 +18,58 @@ export async function markdown(t: Test, browser: Browser): Promise<void> {
     const alignments = await page.page.evaluate(
       '[...document.querySelectorAll("td")].map((cell) => getComputedStyle(cell).textAlign)',
     );
-    t.same(alignments, ['left', 'right', 'center']);
+    t.same(alignments, ['start', 'right', 'center']);
+    t.same(page.problems, []);
+  });
+
+  t.test('text in scripts from right to left begins at the right, and code stays as it is', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const text = [
+      'مرحبا بالعالم.',
+      'In English.',
+      '- פריט ראשון\n- `npm test` ואז\n- An English item.',
+      '| עמודה | שנייה |\n| - | - |\n| א | ב |',
+      '```js\nconst a = "שלום";\n```',
+    ].join('\n\n');
+    app.models.enqueue({ text });
+    const turn = await page.ask('שאלה?');
+    const sideOf = (selector: string) =>
+      turn
+        .locator(selector)
+        .first()
+        .evaluate((element) => {
+          const range = element.ownerDocument.createRange();
+          range.selectNodeContents(element);
+          const [text, box] = [range.getBoundingClientRect(), element.getBoundingClientRect()];
+          return Math.abs(box.right - text.right) < Math.abs(text.left - box.left) ? 'right' : 'left';
+        });
+    t.equal(await sideOf('.block:nth-child(1) p'), 'right');
+    t.equal(await sideOf('.block:nth-child(2) p'), 'left');
+    t.equal(await sideOf('.block:nth-child(3) li'), 'right');
+    t.equal(await sideOf('.block:nth-child(3) li:last-child'), 'right', 'at its marker');
+    const [first, second] = await Promise.all([0, 1].map((at) => turn.locator('th').nth(at).boundingBox()));
+    t.ok((first?.x ?? 0) > (second?.x ?? 0), 'the first column is at the right');
+    const directions = (selector: string) =>
+      turn.locator(selector).evaluateAll((all) => all.map((one) => (one.matches(':dir(rtl)') ? 'rtl' : 'ltr')));
+    t.same(await directions('.block > *'), ['rtl', 'ltr', 'rtl', 'rtl', 'ltr']);
+    t.same(await directions('code'), ['ltr', 'ltr']);
+    t.same(await directions('.asked p'), ['rtl']);
+    t.same(page.problems, []);
+  });
+
+  t.test('S-76 tables and lists that are too large are shown as they were written, with a note', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const wide = ['a', '-', 'b'].map((cell) => `|${`${cell}|`.repeat(3000)}`).join('\n');
+    const short = `|${'a|'.repeat(90)}\n|${'-|'.repeat(90)}\n${'|\n'.repeat(5000)}`;
+    const small = '| a | b |\n| - | - |\n| 1 | 2 |';
+    app.models.enqueue({ text: `${wide}\n\n${short}\n\n${'- a\n'.repeat(5000)}\n\n${'<div\n'.repeat(5000)}\n\n${small}` });
+    const turn = await page.ask('Draw');
+    await turn.locator('td').first().waitFor();
+    t.equal(await turn.getByText('too large to be laid out').count(), 4);
+    t.equal(await turn.locator('td').count(), 2);
+    t.match(await turn.locator('pre').first().innerText(), /^\|a\|a/);
     t.same(page.problems, []);
   });
 
@@ -41,13 +92,17 @@ export async function markdown(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('a huge block of code stays plain', async (t) => {
+  t.test('a huge block of code, or one with a huge line, stays plain', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    app.models.enqueue({ text: `\`\`\`js\n${'const a = 1;\n'.repeat(2000)}\`\`\`\n\n\`\`\`js\nconst b = 2;\n\`\`\`` });
+    app.models.enqueue({
+      text: ['const a = 1;\n'.repeat(2000), `${'a'.repeat(10_000)}\n`, 'const b = 2;\n']
+        .map((one) => `\`\`\`js\n${one}\`\`\``)
+        .join('\n\n'),
+    });
     const turn = await page.ask('Write it');
-    await turn.locator('code').nth(1).locator('.hljs-keyword').waitFor();
-    t.equal(await turn.locator('code').first().locator('span').count(), 0);
+    await turn.locator('code').nth(2).locator('.hljs-keyword').waitFor();
+    for (const at of [0, 1]) t.equal(await turn.locator('code').nth(at).locator('span').count(), 0);
     t.same(page.problems, []);
   });
 
