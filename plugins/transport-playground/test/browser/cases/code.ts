@@ -104,7 +104,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     await eventually(async () => (await created.locator('pre').innerText()) !== '');
     t.match(JSON.parse(await created.locator('pre').innerText()), { type: 'response.created', sequence_number: 0 });
     await page.button('Clear').click();
-    await eventually(async () => (await rows.count()) === 0);
+    await eventually(async () => (await created.count()) === 0);
     t.same(page.problems, []);
   });
 
