@@ -269,6 +269,12 @@ export class StarterStore implements SessionStore {
   readonly state: StateStore = {
     get: async (entry, key) => this.#state.values.get(entry)?.get(key),
     change: (changes) => this.#change((state) => changeValues(state, changes)),
+    compareAndSet: (change, expected) =>
+      this.#change((state) => {
+        if (state.values.get(change.entry)?.get(change.key) !== expected) return false;
+        changeValues(state, [change]);
+        return true;
+      }),
     list: async (entry, { prefix, after, limit }) =>
       [...(this.#state.values.get(entry) ?? [])]
         .filter(([key]) => key.startsWith(prefix) && (after === undefined || compareBytes(key, after) > 0))

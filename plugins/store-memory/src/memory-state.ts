@@ -14,6 +14,12 @@ export class MemoryState implements StateStore {
     this.apply(changes);
   }
 
+  async compareAndSet(change: StateChange, expected: string | undefined): Promise<boolean> {
+    if (this.#entries.get(change.entry)?.get(change.key) !== expected) return false;
+    await this.change([change]);
+    return true;
+  }
+
   async list(
     entry: string,
     { prefix, after, limit }: Parameters<StateStore['list']>[1],

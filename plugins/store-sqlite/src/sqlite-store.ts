@@ -107,6 +107,12 @@ export class SqliteStore implements SessionStore, Lifecycle {
   readonly state: StateStore = {
     get: async (entry, key) => this.#read(({ state }) => state.get(entry, key)),
     change: (changes) => this.#write('durable', ({ state }) => state.change(changes)),
+    compareAndSet: (change, expected) =>
+      this.#write('durable', ({ state }) => {
+        if (state.get(change.entry, change.key) !== expected) return false;
+        state.change([change]);
+        return true;
+      }),
     list: async (entry, { prefix, after, limit }) => this.#read(({ state }) => state.list(entry, prefix, after, limit)),
   };
   readonly #options: SqliteStoreOptions;

@@ -6,6 +6,7 @@ export { headerSafeName, ignoredParamsHeader, MAX_IGNORED_PARAMS } from './ignor
 export { busyModeOf, idempotencyKeyOf, sessionHeaderOf } from './request-headers.js';
 export { conversationKeyOf, isConversationId, type NamedSession } from './session-request.js';
 export { ExtrasCollector } from './thinking/extras-collector.js';
+export { ownKey } from './thinking/own-key.js';
 export { type ExtrasSeal, SealedExtras, type StepExtras, withExtras } from './thinking/sealed-extras.js';
 export { openText, sealText } from './thinking/sealed-text.js';
 export { TurnLogFields } from './turn-log-fields.js';

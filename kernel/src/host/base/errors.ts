@@ -107,8 +107,8 @@ const MESSAGES = {
   STATE_VALUE_TOO_LARGE: (entry: string, key: string, bytes: number, limit: number) =>
     `${entry} put a value of ${bytes} bytes into ctx.state, under "${key}", and ${limit} is the limit`,
   STATE_UNREAD: (entry: string) =>
-    `${entry} uses ctx.state, but did not take it in register(); write const { state } = ctx there, so that ` +
-    'the entry starts after what keeps its state',
+    `${entry} uses ctx.state before what keeps it has started; write const { state } = ctx in register(), so that ` +
+    'the entry starts after it',
   STATE_TOO_EARLY: (entry: string) => `${entry} cannot use ctx.state in register(); use it from start() on`,
   STATE_UNAVAILABLE: (entry: string) => `${entry} cannot use ctx.state: this server has nothing that keeps it`,
   POINT_INVALID: (method: string, found: string) =>

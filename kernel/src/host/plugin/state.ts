@@ -17,6 +17,13 @@ export interface PluginState {
   get(key: string): Promise<unknown>;
   /** Stores a value. Once resolved, it is durable. */
   put(key: string, value: unknown): Promise<void>;
+  /**
+   * Stores a value if the key still has the expected one; `undefined` for none. Of several writers,
+   * also on different servers, one succeeds. A decision after a `get` needs it.
+   *
+   * @returns whether the value was stored.
+   */
+  compareAndSet(key: string, expected: unknown, value: unknown): Promise<boolean>;
   /** Removes a key. Does nothing if there is none. */
   delete(key: string): Promise<void>;
   /**
@@ -58,6 +65,13 @@ export interface StateStore {
    * @throws StateFull if an entry would have more than `StateFull.LIMIT` keys.
    */
   change(changes: readonly StateChange[]): Promise<void>;
+  /**
+   * Applies a change if the key has this value as JSON; `undefined` for none. Nothing comes between
+   * the comparison and the change.
+   * @returns whether it was applied.
+   * @throws StateFull
+   */
+  compareAndSet(change: StateChange, expected: string | undefined): Promise<boolean>;
   /** Returns keys that start with `prefix` and come after `after`, in the order of their bytes. */
   list(
     entry: string,
@@ -115,6 +129,12 @@ export class EntryState implements PluginState {
   async put(key: string, value: unknown): Promise<void> {
     this.#checkKey(key);
     await this.#store().change([{ entry: this.#entry, key, text: this.#textOf(key, value) }]);
+  }
+
+  async compareAndSet(key: string, expected: unknown, value: unknown): Promise<boolean> {
+    this.#checkKey(key);
+    const known = expected === undefined ? undefined : this.#textOf(key, expected);
+    return this.#store().compareAndSet({ entry: this.#entry, key, text: this.#textOf(key, value) }, known);
   }
 
   async delete(key: string): Promise<void> {

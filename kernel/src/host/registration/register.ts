@@ -97,8 +97,10 @@ export function registerEntry(
   const state = new EntryState(id, () => {
     const source = dependencies.state;
     if (source === undefined) throw hostError('STATE_UNAVAILABLE', id);
-    if (!reads.has(source.point.key)) throw hostError('STATE_UNREAD', id);
     const [only] = current().visible(source.point);
+    // An entry that did not take it in `register` may start before what keeps it.
+    const isRunning = () => host.entries().some(({ entry, status }) => entry === only?.entry && status === 'running');
+    if (!reads.has(source.point.key) && !isRunning()) throw hostError('STATE_UNREAD', id);
     if (only === undefined) throw open ? hostError('STATE_TOO_EARLY', id) : hostError('POINT_EMPTY', source.point.id);
     return source.storeOf(only.value);
   });

@@ -76,6 +76,15 @@ t.test('an entry has up to 10,000 keys', async (t) => {
   await state.put('k1', 'changed');
 });
 
+t.test('compareAndSet decides between writers by the value that they have read', async (t) => {
+  const state = open();
+  t.strictSame(await Promise.all([1, 2, 3].map((n) => state.compareAndSet('key', undefined, { n }))), [true, false, false]);
+  t.equal(await state.compareAndSet('key', { n: 2 }, 'changed'), false);
+  t.equal(await state.compareAndSet('key', { n: 1 }, 'changed'), true);
+  t.equal(await state.get('key'), 'changed');
+  await t.rejects(state.compareAndSet('', undefined, 1), { code: 'STATE_KEY_INVALID' });
+});
+
 t.test('changes() are for a turn, and belong to the entry', async (t) => {
   const state = open();
   t.strictSame(state.changes({ offset: 7, old: undefined }), [
@@ -94,6 +103,7 @@ const STORE = plugin({
     const state = {
       get: async (entry, key) => open().get(entry + key),
       change: async (changes) => { for (const { entry, key, text } of changes) open().set(entry + key, text); },
+      compareAndSet: async () => false,
       list: async () => { open(); return []; },
     };
     const methods = ['load','version','begin','commit','abandon','recover','create','info','find','list','setMetadata','turns','putSummary','fork','delete','health'];
@@ -128,11 +138,26 @@ t.test('an entry that takes ctx.state starts after the store and stops before it
   );
 });
 
-t.test('says that ctx.state was not taken in register', async (t) => {
-  const { server } = await composed(t, withPager(`return { start: () => ctx.state.get('a') };`));
-  await t.rejects(server.start(), {
-    message: /pager uses ctx\.state, but did not take it in register\(\); write const \{ state \} = ctx/,
+t.test('says that ctx.state was used before what keeps it has started', async (t) => {
+  const first = await composed(t, withPager(`return { start: () => ctx.state.get('a') };`));
+  await t.rejects(first.server.start(), {
+    message: /pager uses ctx\.state before what keeps it has started; write const \{ state \} = ctx in register\(\)/,
   });
+});
+
+t.test('an entry can take ctx.state anywhere, once what keeps it has started', async (t) => {
+  const later = await composed(
+    t,
+    withPager(`return {
+      async reload() { await ctx.state.put('a', 1); ctx.log.info('kept ' + await ctx.state.get('a')); },
+    };`),
+  );
+  await later.server.start();
+  await later.server.reload();
+  t.match(
+    later.log.lines.map(({ msg }) => msg),
+    ['kept 1'],
+  );
 });
 
 t.test('says that ctx.state was used in register', async (t) => {

@@ -5,8 +5,9 @@ import type { InputCaller } from './response-plan.js';
 import { responseOfItem, type StoredResponses } from './stored-responses.js';
 
 /**
- * The items of a request with references replaced by the output items that they name. Only items of
- * stored responses of the same project can be referenced. Each counts like bytes of the body, as
+ * The items of a request with references replaced by the items that they name: of every kind, from
+ * the output and the input of stored responses of the same project. A request for approval says
+ * nothing to the model, so a reference to one stays as it is. Each counts like bytes of the body, as
  * often as it is named (S-50).
  *
  * @throws ProtocolError 400 for a reference to an unknown item, 413 for items beyond the limit of a
@@ -24,9 +25,8 @@ export async function resolveReferences(
     const known = outputs.get(response);
     if (known) return known;
     const stored = await responses.get(response, principal, account);
-    if (stored) account.release(stored.memory - Account.costOf(stored.response.length)); // without its input
     const { output = [] } = stored ? (JSON.parse(stored.response) as { output?: readonly InputItem[] }) : {};
-    const items = new Map(output.map((item) => [item.id, item]));
+    const items = new Map([...(stored?.input ?? []), ...output].map((item) => [item.id, item]));
     outputs.set(response, items);
     return items;
   };
@@ -47,6 +47,10 @@ export async function resolveReferences(
     }
     const param = `input[${index}].id`;
     const name = requireString(item.id, param);
+    if (name.startsWith(APPROVAL_PREFIX)) {
+      resolved.push(item);
+      continue;
+    }
     const response = responseOfItem(name);
     const found = response && (await outputOf(response)).get(name);
     if (!found) throw invalidRequest(`Item with id '${truncate(name)}' not found.`, { param });
@@ -60,6 +64,9 @@ function referencesTooLarge({ bytes, setting }: InputCaller['inputLimit']): Prot
   const message = `The items that the request refers to are larger than the limit of ${bytes} bytes (\`${setting}\`).`;
   return invalidRequest(message, { status: 413, param: 'input', code: 'request_too_large' });
 }
+
+/** Of the ids of requests for approval. */
+const APPROVAL_PREFIX = 'mcpr_';
 
 function isReference(item: InputItem): boolean {
   return item?.type === 'item_reference';

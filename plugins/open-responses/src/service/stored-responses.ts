@@ -45,14 +45,15 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_TURNS = 100;
 
 const ID = /^resp_[0-9A-Za-z]{24}$/;
-const ITEM_ID = /^(?:msg|mcp|fc|rs)_([0-9A-Za-z]{24})_\d{1,6}$/;
+/** Of any kind: what a response said, or its request. */
+const ITEM_ID = /^[a-z]{1,8}_([0-9A-Za-z]{24})_(?:in)?\d{1,6}$/;
 
 /** Whether a text has the form of a response's id. No store is asked for anything else. */
 export function isResponseId(text: string): boolean {
   return ID.test(text);
 }
 
-/** The response that an output item belongs to, by the item's id; undefined for anything else. */
+/** The response that an item belongs to, by the item's id; undefined for anything else. */
 export function responseOfItem(id: string): string | undefined {
   const suffix = ITEM_ID.exec(id)?.[1];
   return suffix === undefined ? undefined : `resp_${suffix}`;

@@ -41,6 +41,15 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
   const inOrder = 'lists keys of the state by prefix, in the order of their bytes, page by page';
   t.ok((await failingWith(ByUtf16)).includes(inOrder));
 
+  class ReadsThenWrites extends MemoryState {
+    override async compareAndSet(change: StateChange, expected: string | undefined) {
+      if ((await this.get(change.entry, change.key)) !== expected) return false;
+      await this.change([change]);
+      return true;
+    }
+  }
+  t.same(await failingWith(ReadsThenWrites), ['of several writers that expect the same value of the state, one succeeds']);
+
   class Half extends MemoryState {
     override async change(changes: readonly StateChange[]) {
       this.apply(changes.slice(0, -1));

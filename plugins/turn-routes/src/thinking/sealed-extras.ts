@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { PluginState } from '@plugboard/kernel';
 import { type AssistantMessage, type Extra, parseJson } from '@plugboard/kernel/contracts';
+import { ownKey } from './own-key.js';
 import { openText, sealText } from './sealed-text.js';
 
 /**
@@ -20,8 +20,6 @@ export interface ExtrasSeal {
   open(token: string): StepExtras | undefined;
 }
 
-/** Bytes. */
-const KEY_LENGTH = 32;
 const KEY = 'key';
 
 /**
@@ -39,18 +37,13 @@ export class SealedExtras {
 
   /** Undefined if the store cannot be reached: an answer does not depend on its thinking. */
   async for(project: string): Promise<ExtrasSeal | undefined> {
-    this.#key ??= this.#load();
+    this.#key ??= ownKey(this.#state, KEY);
     const key = await this.#key.catch((): undefined => {
       this.#key = undefined; // the next request tries again
     });
     return (
       key && { seal: (extras) => sealText(JSON.stringify(extras), key, project), open: (token) => opened(token, key, project) }
     );
-  }
-
-  async #load(): Promise<Uint8Array> {
-    if ((await this.#state.get(KEY)) === undefined) await this.#state.put(KEY, randomBytes(KEY_LENGTH).toString('base64'));
-    return Buffer.from(String(await this.#state.get(KEY)), 'base64');
   }
 }
 

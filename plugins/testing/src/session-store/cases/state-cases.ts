@@ -19,6 +19,20 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
     assert.equal(await state.get(ENTRY, 'other'), undefined);
   });
 
+  add('of several writers that expect the same value of the state, one succeeds', async ({ state }) => {
+    for (const expected of [undefined, '"first"']) {
+      const texts = Array.from({ length: 8 }, (_, n) => (expected === undefined && n === 0 ? '"first"' : `${n}`));
+      const set = await Promise.all(texts.map((text) => state.compareAndSet(put('key', text), expected)));
+      assert.deepEqual(set.filter(Boolean), [true]);
+      assert.equal(await state.get(ENTRY, 'key'), texts[set.indexOf(true)]);
+      await state.change([put('key', '"first"')]);
+    }
+    assert.equal(await state.compareAndSet(put('key', '1'), undefined), false);
+    assert.equal(await state.compareAndSet(put('other', '1'), '"first"'), false);
+    assert.equal(await state.get(ENTRY, 'key'), '"first"');
+    assert.equal(await state.get(ENTRY, 'other'), undefined);
+  });
+
   add('isolates the state of entries', async ({ state }) => {
     const entries = [ENTRY, OTHER, `${ENTRY}.a`, 'transports', 'TRANSPORTS.pager', ...INJECTIONS];
     for (const entry of entries) await state.change([{ entry, key: 'a', text: JSON.stringify(entry) }]);
