@@ -139,6 +139,8 @@ const MESSAGES = {
   POINT_NEEDED: (point: string) => `needs ${point}, which no entry of this file provides; add one that does`,
   START_CYCLE: (steps: readonly string[]) => `circular dependency: ${steps.join('; ')}`,
 
+  START_AFTER_STOP: () => 'this server was stopped and does not start again; compose another one',
+
   // Start, reload and stop of an entry
   START_FAILED: (reason: string) => `did not start: ${reason}`,
   START_TIMED_OUT: (seconds: number) => `did not start within ${seconds} s; check that the services it connects to are reachable`,

@@ -49,6 +49,7 @@ export class LifecycleRunner {
   /** When everything should have stopped, in the clock's monotonic time. */
   #stopBy = Number.POSITIVE_INFINITY;
   #starting: Promise<void> | undefined;
+  #hasStarted = false;
   #stopping: Promise<readonly PluginError[]> | undefined;
   /** The last reload requested. */
   #reloading: Promise<unknown> = Promise.resolve();
@@ -76,8 +77,11 @@ export class LifecycleRunner {
     return this.#stopRequest.signal;
   }
 
-  /** @throws StartError with every failure, including those of the rollback. */
+  /**
+   * @throws StartError with every failure, including those of the rollback; HostError after a stop.
+   */
   start(): Promise<void> {
+    if (this.#hasStarted && this.#stopRequest.signal.aborted) return Promise.reject(hostError('START_AFTER_STOP'));
     this.#starting ??= this.#startAll();
     return this.#starting;
   }
@@ -165,7 +169,8 @@ export class LifecycleRunner {
       } else failures.push(failure);
     }
     const failed = failures.length > 0 || mistakes !== undefined;
-    if (!failed && !this.#stopRequest.signal.aborted) return this.#status.enter('running');
+    this.#hasStarted = !failed && !this.#stopRequest.signal.aborted;
+    if (this.#hasStarted) return this.#status.enter('running');
     this.#status.enter('stopping');
     await this.#stopStarted();
     this.#status.enter('stopped');

@@ -40,6 +40,18 @@ function messagesOf(error: unknown): string[] {
   return error.failures.map(({ message }) => message);
 }
 
+t.test('a server that was stopped does not start again, and says so', async (t) => {
+  const { runner, seen } = serverOf({ a: well });
+  await runner.start();
+  await runner.start();
+  await runner.stop();
+  await t.rejects(runner.start(), { code: 'START_AFTER_STOP', message: /was stopped and does not start again/ });
+  t.same(seen, ['a start', 'a stop']);
+  const { runner: never } = serverOf({ a: well });
+  await never.stop();
+  await t.rejects(never.start(), StartError);
+});
+
 /** A promise that never settles, and one that resolves when it was requested. */
 function hanging() {
   const asked = Promise.withResolvers<AbortSignal>();

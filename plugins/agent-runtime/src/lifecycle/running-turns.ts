@@ -5,6 +5,15 @@ import type { RuntimeSettings } from '../config.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 import type { TurnTask } from './turn-task.js';
 
+/** What a stopping server waits for: a turn, or a tool that a person runs. */
+export interface Running {
+  /** Resolves when it has ended. Never rejects. */
+  readonly ended: Promise<unknown>;
+  /** How it ended, if it did. */
+  readonly terminal?: { readonly type: string } | undefined;
+  requestEnd(reason: TurnError): void;
+}
+
 /** The turns that wait or run, and what becomes of them when the server stops. */
 export class RunningTurns {
   readonly #clock: PluginContext['clock'];
@@ -12,13 +21,13 @@ export class RunningTurns {
    * An array: a `Set` that changes with every request leaves its old tables to the garbage
    * collector, which keeps them, and the turns in them, until a full collection.
    */
-  readonly #turns: TurnTask[] = [];
+  readonly #turns: Running[] = [];
   #drainLimit: number;
   /** When the server was asked to stop, in the clock's monotonic time. */
   #stopRequestedAt: number | undefined;
   #drained: Promise<void> | undefined;
   /** Turns that still ran at the limit. */
-  readonly #cut = new Set<TurnTask>();
+  readonly #cut = new Set<Running>();
 
   constructor(@inject(CONTEXT) { config, clock, host }: PluginContext<RuntimeSettings>) {
     this.#clock = clock;
@@ -40,8 +49,13 @@ export class RunningTurns {
 
   /** Adds a turn until it has ended. */
   add(turn: TurnTask): void {
-    this.#turns.push(turn);
-    turn.defer(() => this.#turns.splice(this.#turns.indexOf(turn), 1));
+    turn.defer(this.track(turn));
+  }
+
+  /** Adds what is waited for until the returned function is called. */
+  track(running: Running): () => void {
+    this.#turns.push(running);
+    return () => void this.#turns.splice(this.#turns.indexOf(running), 1);
   }
 
   /**

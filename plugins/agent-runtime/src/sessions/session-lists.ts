@@ -72,7 +72,9 @@ export class SessionLists {
           yield this.#withStatus(first);
           begun.shift();
         }
+        // A session with a turn since moves to the end of a list that is read from the oldest on.
         if (!seen.has(info.conversation)) yield this.#withStatus(info);
+        seen.add(info.conversation);
       }
       after = infos.at(-1);
       if (infos.length >= size) continue;

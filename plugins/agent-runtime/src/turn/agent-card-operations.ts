@@ -5,6 +5,7 @@ import { digestOf } from '../approvals/approval.js';
 import { callerFields } from '../approvals/approval-records.js';
 import type { Agent } from '../directory/agent.js';
 import { mayUse } from '../directory/directory.js';
+import { RunningTurns } from '../lifecycle/running-turns.js';
 import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
@@ -21,6 +22,7 @@ export class AgentCardOperations implements AgentCards {
   readonly #tools: ToolRunner;
   readonly #limiter: TurnLimiter;
   readonly #credentials: CredentialTurnLimiter;
+  readonly #running: RunningTurns;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -28,6 +30,7 @@ export class AgentCardOperations implements AgentCards {
     @inject(ToolRunner) tools: ToolRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(CredentialTurnLimiter) credentials: CredentialTurnLimiter,
+    @inject(RunningTurns) running: RunningTurns,
   ) {
     this.#context = context;
     this.#host = context.host;
@@ -35,6 +38,7 @@ export class AgentCardOperations implements AgentCards {
     this.#tools = tools;
     this.#limiter = limiter;
     this.#credentials = credentials;
+    this.#running = running;
   }
 
   async card(name: string, principal: Principal): Promise<AgentCard | undefined> {
@@ -67,9 +71,23 @@ export class AgentCardOperations implements AgentCards {
       if (!found) return undefined;
       const [name, known] = found;
       if (!run.isApproved && agent.approves(known)) throw needsApproval();
-      return await this.#admitted(run, principal, () => this.#run(run, name, { agent, toolbox, principal, revision }));
+      const context = { agent, toolbox, principal, revision };
+      return await this.#awaited(run, (own) => this.#admitted(own, principal, () => this.#run(own, name, context)));
     } finally {
       unpin();
+    }
+  }
+
+  /** Runs a call that a stopping server waits for, and ends at its limit, like a turn. */
+  async #awaited<T>(run: ToolRun, work: (run: ToolRun) => Promise<T>): Promise<T> {
+    const abort = new AbortController();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const untrack = this.#running.track({ ended, requestEnd: (reason) => abort.abort(reason) });
+    try {
+      return await work({ ...run, signal: AbortSignal.any([run.signal, abort.signal]) });
+    } finally {
+      untrack();
+      resolve();
     }
   }
 

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import { OPEN } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { collect, endOf, gatedModel, memoryStore, request, startRuntime } from '../harness.js';
+import { collect, endOf, gatedModel, memoryStore, request, startRuntime, tool } from '../harness.js';
 
 const never = new AbortController().signal;
 
@@ -50,6 +51,44 @@ t.test('R-061 a turn that still runs at `limits.drain` is ended, and the stop fa
     message: '1 turn was still running at the limit (`limits.drain`) and had to be ended',
   });
   t.equal(await stored(), 0);
+});
+
+t.test('R-060 a tool that a person runs is waited for like a turn, and ended at `limits.drain`', async (t) => {
+  for (const isLate of [false, true]) {
+    const clock = new ManualClock();
+    const began = Promise.withResolvers<AbortSignal>();
+    const result = Promise.withResolvers<string>();
+    const run = (_: unknown, { signal }: { readonly signal: AbortSignal }) => {
+      began.resolve(signal);
+      return result.promise;
+    };
+    const { runtime, requestStop } = await startRuntime({
+      agents: { assistant: { model: 'fast', tools: ['desk'] } },
+      settings: { limits: { drain: '2s' } },
+      models: { fast: gatedModel().model },
+      tools: { desk: { tools: () => [tool('look', run, {})] } },
+      clock,
+    });
+    const call = { agent: 'assistant', entry: 'desk', tool: 'look', arguments: '{}', isApproved: true, requestId: 'r' };
+    const ran = runtime.cards.runTool({ ...call, signal: never }, OPEN);
+    const signal = await began.promise;
+    requestStop();
+    let isDrained = false;
+    const drained = runtime.drain().then(() => {
+      isDrained = true;
+    });
+    await setImmediate();
+    t.equal(isDrained, false);
+    t.equal(signal.aborted, false);
+    if (isLate) clock.advance(2_000);
+    else result.resolve('found');
+    t.equal(signal.aborted, isLate);
+    if (isLate) {
+      clock.advance(10_000);
+      await t.rejects(ran, { code: 'stopped' });
+    } else t.match(await ran, { content: 'found' });
+    await drained;
+  }
 });
 
 t.test('a stop in a hurry ends running turns early enough for them to settle', async (t) => {

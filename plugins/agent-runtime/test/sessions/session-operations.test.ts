@@ -227,6 +227,28 @@ t.test('a turn waits for messages that are being appended and sees them', async 
   t.strictSame(model.asked[0]?.messages, [user('First'), ASSISTANT, user('Second')]);
 });
 
+t.test('a list shows a session once that has a turn while the list is read', async (t) => {
+  for (const order of ['asc', 'desc'] as const) {
+    const { conversations, store, clock } = await conversing();
+    for (let n = 0; n < 450; n++) {
+      await store.create({ ...S, key: `key ${n}` }, { metadata: {}, messages: [{ role: 'user', content: 'Hi' }] });
+      clock.advance(1);
+    }
+    const list = store.list.bind(store);
+    let pages = 0;
+    store.list = async (project, page) => {
+      const found = await list(project, page);
+      const id = { ...S, key: `key ${++pages}` };
+      await store.commit(id, { expected: await store.version(id), messages: [user('x'), ASSISTANT] });
+      clock.advance(1);
+      return found;
+    };
+    const found = await conversations.list({ limit: 1_000, order, search: 'key' }, OPEN);
+    t.equal(new Set(found.map(({ conversation }) => conversation)).size, found.length, order);
+    t.ok(found.length >= 448);
+  }
+});
+
 t.test('cancel ends waiting and running turns, and the next turn starts at once', async (t) => {
   const { model, call } = gatedModel();
   const { conversations, send, store } = await conversing({ models: { fast: model } });

@@ -2,7 +2,10 @@ import type { Principal } from '@plugboard/kernel';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
 import type { HttpRequest } from '../routing/routes.js';
 
-/** What routes and the owners of upgraded connections see of an exchange. */
+/**
+ * What routes and the owners of upgraded connections see of an exchange. Its functions need no
+ * `this`: `handle({ body, note })` can take them apart.
+ */
 export class RequestView {
   readonly method: string;
   readonly path: string;
@@ -12,6 +15,7 @@ export class RequestView {
   readonly requestId: string;
   readonly acceptedAt: number;
   readonly signal: AbortSignal;
+  readonly note: (fields: LogFields) => void;
   protected readonly exchange: Exchange;
   #query: URLSearchParams | undefined;
 
@@ -25,15 +29,12 @@ export class RequestView {
     this.requestId = requestId;
     this.acceptedAt = acceptedAt;
     this.signal = signal;
+    this.note = (fields) => exchange.note(fields);
     this.exchange = exchange;
   }
 
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.exchange.query);
     return this.#query;
-  }
-
-  note(fields: LogFields): void {
-    this.exchange.note(fields);
   }
 }

@@ -34,7 +34,7 @@ export class RouteRequest extends RequestView implements HttpRequest {
     this.#body = body;
   }
 
-  dropBody(): void {
+  readonly dropBody = (): void => {
     this.#body = undefined;
-  }
+  };
 }

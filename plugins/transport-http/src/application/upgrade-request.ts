@@ -25,19 +25,11 @@ export class AcceptableUpgrade extends RequestView implements UpgradeRequest {
     return this.exchange.draining;
   }
 
-  accept(): AcceptedUpgrade {
-    return this.exchange.accept();
-  }
+  readonly accept = (): AcceptedUpgrade => this.exchange.accept();
 
-  authenticate(): Promise<Principal> {
-    return this.#authentication.again(this.exchange);
-  }
+  readonly authenticate = (): Promise<Principal> => this.#authentication.again(this.exchange);
 
-  countRequest(): void {
-    this.#rates.take(this.principal);
-  }
+  readonly countRequest = (): void => this.#rates.take(this.principal);
 
-  openAccount(): Account {
-    return this.exchange.openAccount();
-  }
+  readonly openAccount = (): Account => this.exchange.openAccount();
 }

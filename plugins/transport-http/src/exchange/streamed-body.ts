@@ -70,6 +70,7 @@ export class StreamedBody {
   #write(text: string): boolean {
     const { socket, chunkedEncoding } = this.#res;
     if (socket === null) return true;
+    if (!socket.writable) return false; // the caller has left, and `close` follows
     socket.cork();
     process.nextTick(uncork, socket);
     const bytes = Buffer.byteLength(text);
