@@ -38,6 +38,13 @@ const ENCODER = `
   });
 `;
 
+const FAILED: Readonly<Record<string, string>> = {
+  load: 'The session store failed to answer.',
+  begin: 'The session store failed; the turn was not run.',
+  commit:
+    'The session store failed, and it is unknown whether the request was stored. Read the session before you send it again.',
+};
+
 t.test('C-167 C-168 a failing session store gives a 502, or an error frame instead of the end', async (t) => {
   const yaml = `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\nsessions: { use: ./store.mjs }\n`;
   const server = await TestServer.start(t, yaml, { files: { 'store.mjs': STORE } });
@@ -45,7 +52,7 @@ t.test('C-167 C-168 a failing session store gives a 502, or an error frame inste
     const whole = await server.chat(saying('Hi', { session_id }));
     t.equal(whole.status, 502);
     t.strictSame(whole.body, {
-      error: { message: 'The session store failed; nothing of the request was kept.', type: 'svc_error' },
+      error: { message: FAILED[session_id], type: 'svc_error' },
     });
     t.equal(whole.headers.get('x-should-retry'), 'false');
   }

@@ -79,7 +79,17 @@ export class SessionConversation implements TurnConversation {
     const { agent, deps } = this.#context;
     const { system, added, budget } = this.#loaded;
     const { id, store } = this.#history;
-    await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
+    const begun = (async () => store.begin(id, { turnId: turn.id, input: added }))();
+    try {
+      await deps.storeCall(() => begun, 'begin', id);
+    } catch (error) {
+      // The caller is told that the turn was not run: one that begins too late must not stay.
+      begun.then(
+        () => this.abandon(),
+        () => {},
+      );
+      throw error;
+    }
     const summarizing = this.#summarizeIfDue();
     const { approvals } = this.#loaded;
     if (!summarizing) return { turn, usage: undefined, approvals };

@@ -1,6 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { ProjectQuotaExceeded, TurnError } from '@plugboard/kernel/contracts';
+import { ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 
 /** Time limit of one store operation, in milliseconds. */
@@ -11,10 +11,36 @@ const STORE_TIMEOUT = 30_000;
  * `plugboard.store`.
  *
  * @throws a TurnError of the work itself; else TurnError `quota_exceeded` if the project has
- *   reached a limit of the store. `store_failed` if the store throws or does not answer in time.
- *   After a timeout it is unknown whether the operation took effect.
+ *   reached a limit of the store, `session_busy` if another writer was faster, and `store_failed`
+ *   if the store throws or does not answer in time. It is then unknown whether a write took effect,
+ *   or still will, and the message says so.
  */
 export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
+
+const OUTRUN = 'Another request changed the session before this one was stored, and nothing of this one was kept. Send it again.';
+
+/** Operations that change nothing. */
+const READS: ReadonlySet<string> = new Set([
+  'load',
+  'version',
+  'info',
+  'find',
+  'list',
+  'turns',
+  'documents.get',
+  'approvals.get',
+  'approvals.waiting',
+  'idempotency.get',
+  'pendingToolCalls.load',
+]);
+
+/** What is true of an operation that failed, or did not answer in time. */
+function messageOf(operation: string): string {
+  if (READS.has(operation)) return 'The session store failed to answer.';
+  // What a store begins too late is abandoned.
+  if (operation === 'begin') return 'The session store failed; the turn was not run.';
+  return 'The session store failed, and it is unknown whether the request was stored. Read the session before you send it again.';
+}
 
 /** @param timeout time limit of one operation, in milliseconds. */
 export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
@@ -31,7 +57,8 @@ export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
       span.fail(error);
       if (error instanceof TurnError) throw error;
       if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
-      throw new TurnError('store_failed', 'The session store failed; nothing of the request was kept.', { cause: error });
+      if (error instanceof VersionConflict) throw new TurnError('session_busy', OUTRUN, { cause: error });
+      throw new TurnError('store_failed', messageOf(operation), { cause: error });
     } finally {
       timer.cancel();
     }

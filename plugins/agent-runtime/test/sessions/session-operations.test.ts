@@ -229,7 +229,8 @@ t.test('a turn waits for messages that are being appended and sees them', async 
 
 t.test('a list shows a session once that has a turn while the list is read', async (t) => {
   for (const order of ['asc', 'desc'] as const) {
-    const { conversations, store, clock } = await conversing();
+    const clock = new ManualClock();
+    const { conversations, store } = await conversing({ clock });
     for (let n = 0; n < 450; n++) {
       await store.create({ ...S, key: `key ${n}` }, { metadata: {}, messages: [{ role: 'user', content: 'Hi' }] });
       clock.advance(1);
@@ -243,7 +244,7 @@ t.test('a list shows a session once that has a turn while the list is read', asy
       clock.advance(1);
       return found;
     };
-    const found = await conversations.list({ limit: 1_000, order, search: 'key' }, OPEN);
+    const found = await conversations.list({ limit: 1_000, order, search: 'key' }, OPEN, account());
     t.equal(new Set(found.map(({ conversation }) => conversation)).size, found.length, order);
     t.ok(found.length >= 448);
   }
