@@ -7,8 +7,8 @@ import { responseOfItem, type StoredResponses } from './stored-responses.js';
 /**
  * The items of a request with references replaced by the items that they name: of every kind, from
  * the output and the input of stored responses of the same project. A request for approval says
- * nothing to the model, so a reference to one stays as it is. Each counts like bytes of the body, as
- * often as it is named (S-50).
+ * nothing to the model, so a reference to one stays as it is. Each item counts like bytes of the
+ * body, as often as it is named (S-50).
  *
  * @throws ProtocolError 400 for a reference to an unknown item, 413 for items beyond the limit of a
  *   body. @throws TurnError
