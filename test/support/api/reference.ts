@@ -12,7 +12,7 @@ accident: \`test/api.test.ts\` fails if this page is not current. The guide to
 [writing plugins](../guides/writing-plugins.md) introduces it by examples.
 
 - **stable**: a change that breaks users comes only with a new major version.
-- **experimental**: may change in any version; the change log says how.
+- **experimental**: may change in any version; the change log says how. Your editor shows the comments of their members.
 
 ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifier)}): ${exports.length} names`).join('\n')}
 `;
@@ -30,12 +30,20 @@ function unnamedSection(unnamed: readonly ApiExport[]): string[] {
   return [`### Types without an export\n\nTypeScript infers them.\n\n\`\`\`ts\n${signatures}\n\`\`\``];
 }
 
+/**
+ * What is stable is shown with all that is said of it. What may change in any version is shown by
+ * its signature and the first paragraph: the editor shows the rest.
+ */
 function section(one: ApiExport): string {
+  if (one.stability !== 'stable') {
+    const [paragraph = ''] = one.summary.split('\n\n');
+    return [`### ${heading(one)}`, 'experimental', paragraph, `\`\`\`ts\n${one.signature}\n\`\`\``].join('\n\n');
+  }
   const { summary, tags, declaration } = one;
   const list = tags.map((tag) => `- ${tag.replace(/^@(\w+)\s*/, (_, word: string) => `${LABELS[word] ?? word}: `)}`);
   return [
     `### ${heading(one)}`,
-    `${one.stability}`,
+    'stable',
     summary,
     ...(list.length > 0 ? [list.join('\n')] : []),
     `\`\`\`ts\n${declaration}\n\`\`\``,
