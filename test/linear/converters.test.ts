@@ -1,0 +1,267 @@
+/**
+ * The work of every converter, reader and renderer grows with its input and not faster: twice the
+ * input takes at most 2.6 times as long. A new one must be added to `CASES`, or to `LEFT_OUT`.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Message, SessionStore } from '@plugboard/kernel';
+import { OPEN, openToolCalls, type Target, type TurnRecord, withSummary } from '@plugboard/kernel/contracts';
+import t from 'tap';
+import ts from 'typescript';
+import type { Approval } from '../../plugins/agent-runtime/src/approvals/approval.js';
+import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/approvals/decision-lines.js';
+import { NO_TAIL } from '../../plugins/agent-runtime/src/conversation/approval-tail.js';
+import { withLead, withResults, withTail } from '../../plugins/agent-runtime/src/conversation/approved-results.js';
+import { MixedCalls } from '../../plugins/agent-runtime/src/conversation/mixed-calls.js';
+import { refuseExtras, withOwnExtras, withoutExtras } from '../../plugins/agent-runtime/src/history/extra.js';
+import { historyView, newestTurns, trimConversation } from '../../plugins/agent-runtime/src/history/history-view.js';
+import { withoutEarlierMedia } from '../../plugins/agent-runtime/src/history/media.js';
+import { assertMessages } from '../../plugins/agent-runtime/src/history/message-shape.js';
+import { prefixOf } from '../../plugins/agent-runtime/src/history/prefix.js';
+import { assertPairedToolCalls, messagesToAppend, newMessages } from '../../plugins/agent-runtime/src/history/session-input.js';
+import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/history/summary/due-summary.js';
+import { summaryRequest } from '../../plugins/agent-runtime/src/history/summary/summary-request.js';
+import { promptOf } from '../../plugins/model-ai-sdk/src/request/prompt.js';
+import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-dialect.js';
+import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';
+import { alternate, userFirst } from '../../plugins/model-openai/src/request/roles.js';
+import { messagesOf } from '../../plugins/open-responses/src/items/input-messages.js';
+import { listedItems } from '../../plugins/open-responses/src/request/input-items.js';
+import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/request/parse-request.js';
+import { turnInput } from '../../plugins/open-responses/src/request/turn-input.js';
+import { continueHistory } from '../../plugins/open-responses/src/service/continue-history.js';
+import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
+import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
+import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
+import { itemsOf as itemsOfTurn } from '../../plugins/transport-conversations/src/items/turn-to-items.js';
+import { turnEntry } from '../../plugins/transport-conversations/src/turns/turn-entry.js';
+import { conversationOf } from '../../plugins/transport-messages/src/request/conversation.js';
+import { Ignored } from '../../plugins/transport-messages/src/request/ignored.js';
+import { toolChangesIn } from '../../plugins/transport-messages/src/request/tool-changes.js';
+import { estimateTokens } from '../../plugins/turn-routes/src/estimate-tokens.js';
+import { requestFingerprint } from '../../plugins/turn-routes/src/fingerprints.js';
+import { faultOfDoubling } from './doubling.js';
+import { blocksOf, CONVERSATIONS, itemsOf, list, TEXTS } from './shapes.js';
+
+/** Messages, or steps, of the smaller size. */
+const SIZE = 4_000;
+
+const BUDGET = { tokens: 1e9, messages: 1e9 };
+const media = { takesUrl: () => true, fetch: async () => ({ mediaType: 'image/png', data: '' }), omitsFiles: true };
+const dialect = (provider: string) => resolveDialect({ provider, body: {}, omit: [] } as never, 'localhost', 'm');
+const GEMINI = dialect('gemini');
+const PLAIN = dialect('none');
+const ignored = new Ignored();
+const target = { nameAtModel: (_: string, name: string) => name, input: ['text', 'image'] } as unknown as Target;
+const view = { conversation: `conv_${'a'.repeat(40)}`, toolOf: () => undefined };
+const rules = {
+  param: 'input',
+  maxItems: 1e9,
+  textOnly: undefined,
+  purpose: 'turn',
+  nameAtModel: (_: string, tool: string) => tool,
+  readSummary: (text: string) => text,
+  openReasoning: () => undefined,
+} as const;
+/** A store that has messages for every call. */
+const pending = {
+  pendingToolCalls: {
+    save: async () => {},
+    find: async (_: object, keys: readonly string[]) => new Map(keys.map((key) => [key, 1])),
+    load: async () => CONVERSATIONS.deep?.(1),
+  },
+} as unknown as SessionStore;
+
+function recordOf(messages: readonly Message[]): TurnRecord {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []));
+  return {
+    queued: 0,
+    duration: 0,
+    reason: 'stop',
+    steps: messages.map(() => ({ connection: 'c', start: 0, reasoning: 'so' })),
+    calls: calls.map(({ id }) => ({ id, name: 'f', step: 1, start: 0, state: 'failed' as const })),
+    decisions: calls.map(({ id }) => ({ approval: id, call: id, approve: true, by: 'person' as const })),
+  };
+}
+
+/** What is given messages of every shape. */
+const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
+  openToolCalls,
+  withSummary: (messages) => withSummary('so', messages),
+  withTail: (messages) => withTail(messages, NO_TAIL, true),
+  withResults: (messages) => withResults(messages, messages, new Map()),
+  withLead: (messages) => withLead(messages, messages),
+  'MixedCalls.expand': (messages) => new MixedCalls(pending, 'a', OPEN).expand(messages, () => {}),
+  withOwnExtras: (messages) => withOwnExtras(messages, 'c', []),
+  refuseExtras,
+  withoutExtras,
+  historyView: (messages) => historyView({ messages }, [], 'truncate', BUDGET),
+  newestTurns: (messages) => newestTurns(messages, 0, [], BUDGET),
+  trimConversation: (messages) => trimConversation(messages, 1e9),
+  withoutEarlierMedia,
+  assertMessages,
+  prefixOf: (messages) => prefixOf(messages, []),
+  newMessages: (messages) => newMessages(messages, messages),
+  messagesToAppend: (messages) => messagesToAppend([], messages),
+  assertPairedToolCalls: (messages) => assertPairedToolCalls(messages),
+  dueSummary: (messages) => dueSummary({ messages }, [], 'summarize', BUDGET),
+  summaryRequest: (messages) => summaryRequest(messages, summaryOfAll(messages), 1e9),
+  promptOf: (messages) => promptOf(messages, 'of', media),
+  alternating: (messages) => promptOf(messages, 'of', media, { alternates: true, callIds: 'alnum9' }),
+  wireMessages: (messages) => [wireMessages(messages, PLAIN, 'of'), wireMessages(messages, GEMINI, 'of')],
+  alternate: (messages) => alternate(messages as never),
+  userFirst: (messages) => userFirst(messages as never),
+  'messagesOf of items': (messages) => messagesOf(itemsOf(messages), rules),
+  listedItems: (messages) => listedItems(itemsOf(messages) as never, 'resp_1'),
+  'parseRequest of Responses': (messages) => parseRequest({ model: 'm', input: itemsOf(messages) }),
+  parseCompaction: (messages) => parseCompaction({ model: 'm', input: itemsOf(messages) }),
+  turnInput: (messages) => turnInput({ messages, approvals: [] }),
+  continueHistory: (messages) => continueHistory(messages, { messages, origins: [] }),
+  visibleMessages: (messages) => visibleMessages(messages, { toolVisibility: 'names', toolOf: () => undefined }),
+  'conversationOf of chat completions': (messages) => chatConversationOf(messages as never),
+  'parseRequest of chat completions': (messages) => parseChat({ model: 'm', messages }),
+  'itemsOf a turn': (messages) =>
+    itemsOfTurn({ turn: 1, messages, record: recordOf(messages) }, { ...view, toolVisibility: 'full' }),
+  turnEntry: (messages) => turnEntry({ turn: 1, messages, record: recordOf(messages) }, { ...view, toolVisibility: 'full' }),
+  'conversationOf of Messages': (messages) =>
+    conversationOf(undefined, blocksOf(messages), { target, hasSession: true, ignored }),
+  toolChangesIn: (messages) => toolChangesIn(blocksOf(messages)),
+  estimateTokens: (messages) => estimateTokens(messages, []),
+  requestFingerprint: (messages) => requestFingerprint(messages, undefined, OPEN),
+};
+
+const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as Approval[];
+
+/** What is given texts of every shape. */
+const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
+  decisionsIn: (text) => decisionsIn(text, approvals),
+  countDecisions,
+};
+
+/** Exported functions that take lists, and need no case, with the reason. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  digestOf: 'JSON and a hash',
+  approvalNotice: 'its calls are limited, and each is cut',
+  deniedNotice: 'its calls are limited, and each is cut',
+  startOfAnswer: 'one search',
+  makeTurn: 'copies one list',
+  budgetFor: 'sums up sizes',
+  startOfTurn: 'one search; its callers are cases',
+  refuseMedia: 'the loop of withoutEarlierMedia',
+  withoutRefusedMedia: 'the loop of withoutEarlierMedia',
+  bytesOf: 'JSON, kept with the message',
+  tokensOf: 'JSON, kept with the message',
+  usableSummary: 'looks at two messages',
+  startsWithToolResults: 'looks at one message',
+  summaryOfAll: 'looks at the length',
+  modelFingerprint: 'of the configuration',
+  answeredBy: 'one item',
+  nameItems: 'one message of an error',
+  namingItems: 'one message of an error',
+  isSummary: 'one item',
+  userContent: 'part of messagesOf',
+  assistantContent: 'part of messagesOf',
+  onlyText: 'part of messagesOf, and of conversationOf',
+  toolOutput: 'part of messagesOf',
+  clientToolsOf: 'at most 512 tools; looks each up by name',
+  parametersOf: 'fields of one object',
+  parseTools: 'at most 512 tools',
+  resolveReferences: 'looks each reference up by its id, and counts it (S-50)',
+  isCodex: 'headers',
+  assertText: 'one pass over parts',
+  parseSession: 'fields and headers',
+  effectiveSources: 'three sources',
+  messagesOf: 'a case, under a longer name',
+  someMessagesOf: 'messagesOf',
+  mapItemErrors: 'one message of an error',
+  builtInTool: 'one tool',
+  blocksOf: 'part of conversationOf',
+  asObject: 'one value',
+  asList: 'one value',
+  asText: 'one value',
+  asFlag: 'one value',
+  asNumber: 'one value',
+  asInteger: 'one value',
+  asWord: 'one value',
+  headOf: 'fields of one object',
+  ignoredParamsHeader: 'at most 32 names',
+};
+
+const FOLDERS = [
+  'kernel/src/contracts/messages',
+  'plugins/agent-runtime/src/{approvals,conversation,history,history/summary}',
+  'plugins/model-ai-sdk/src/request',
+  'plugins/model-openai/src/request',
+  'plugins/open-responses/src/{items,request,service}',
+  'plugins/transport-chat-completions/src/request',
+  'plugins/transport-conversations/src/{items,turns}',
+  'plugins/transport-messages/src/request',
+  'plugins/turn-routes/src',
+];
+/** The types of parameters that may hold many things. */
+const MANY = /\[\]|Iterable|unknown|\bConversation\b|ConversationTurn|InputMessages|WatchedTurn/;
+
+/** The exported functions of the folders of converters that are given lists. */
+function converters(): readonly string[] {
+  const root = join(import.meta.dirname, '../..');
+  return FOLDERS.flatMap((folder) => globSync(`${folder}/*.ts`, { cwd: root })).flatMap((file) => {
+    const source = ts.createSourceFile(file, readFileSync(join(root, file), 'utf8'), ts.ScriptTarget.Latest, true);
+    return source.statements.flatMap((node) => {
+      if (!ts.isFunctionDeclaration(node) || !node.name) return [];
+      const isExported = node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+      return isExported && node.parameters.some(({ type }) => MANY.test(type?.getText(source) ?? '')) ? [node.name.text] : [];
+    });
+  });
+}
+
+t.test('work that is not linear is found', async (t) => {
+  const quadratic = (n: number) => {
+    const all = list(2 * n, (at) => at);
+    return () => all.filter((one) => all.includes(-one - 1));
+  };
+  t.match(await faultOfDoubling(quadratic, SIZE), /ms for 4000, .* ms for 8000/);
+});
+
+t.test('S-64 every converter has a case, or a reason to have none', async (t) => {
+  const found = new Set(converters());
+  t.ok(found.size > 50, `${found.size} converters`);
+  const covered = new Set([...Object.keys(CASES), ...Object.keys(TEXT_CASES)].map((name) => name.replace(/ .*/, '')));
+  t.strictSame(
+    [...found].filter((name) => !covered.has(name) && LEFT_OUT[name] === undefined),
+    [],
+    'add a case, or a reason',
+  );
+  t.strictSame(
+    Object.keys(LEFT_OUT).filter((name) => !found.has(name)),
+    [],
+    'reasons for what is no longer there',
+  );
+});
+
+t.test('S-64 twice the conversation takes twice the time', async (t) => {
+  const faults: string[] = [];
+  for (const [name, run] of Object.entries(CASES)) {
+    for (const [shape, make] of Object.entries(CONVERSATIONS)) {
+      const fault = await faultOfDoubling((n) => {
+        const messages = make(n);
+        return () => run(messages);
+      }, SIZE);
+      if (fault !== undefined) faults.push(`${name}, ${shape}: ${fault}`);
+    }
+  }
+  t.strictSame(faults, []);
+});
+
+t.test('S-65 twice the text takes twice the time', async (t) => {
+  const faults: string[] = [];
+  for (const [name, run] of Object.entries(TEXT_CASES)) {
+    for (const [shape, make] of Object.entries(TEXTS)) {
+      const fault = await faultOfDoubling((n) => {
+        const text = make(n);
+        return () => run(text);
+      }, 50_000);
+      if (fault !== undefined) faults.push(`${name}, ${shape}: ${fault}`);
+    }
+  }
+  t.strictSame(faults, []);
+});
