@@ -40,11 +40,15 @@ import { Ignored } from '../../plugins/transport-messages/src/request/ignored.js
 import { toolChangesIn } from '../../plugins/transport-messages/src/request/tool-changes.js';
 import { estimateTokens } from '../../plugins/turn-routes/src/estimate-tokens.js';
 import { requestFingerprint } from '../../plugins/turn-routes/src/fingerprints.js';
+import { LENGTH } from '../support/rounds.js';
 import { faultOfDoubling } from './doubling.js';
 import { blocksOf, CONVERSATIONS, itemsOf, list, TEXTS } from './shapes.js';
 
 /** Messages, or steps, of the smaller size. */
 const SIZE = 4_000;
+/** The shapes of `npm test`; the long run has all. */
+const SHORT = ['wide', 'deep', 'equal ids', 'parts of users', 'prompts alone', 'results alone'];
+const SHAPES = Object.entries(CONVERSATIONS).filter(([name]) => LENGTH !== 'short' || SHORT.includes(name));
 
 const BUDGET = { tokens: 1e9, messages: 1e9 };
 const media = { takesUrl: () => true, fetch: async () => ({ mediaType: 'image/png', data: '' }), omitsFiles: true };
@@ -241,7 +245,7 @@ t.test('S-64 every converter has a case, or a reason to have none', async (t) =>
 t.test('S-64 twice the conversation takes twice the time', async (t) => {
   const faults: string[] = [];
   for (const [name, run] of Object.entries(CASES)) {
-    for (const [shape, make] of Object.entries(CONVERSATIONS)) {
+    for (const [shape, make] of SHAPES) {
       const fault = await faultOfDoubling((n) => {
         const messages = make(n);
         return () => run(messages);

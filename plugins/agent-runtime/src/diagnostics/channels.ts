@@ -27,6 +27,8 @@ export const channels = {
  *
  * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, when a tool still runs five seconds
  *   after it was aborted. Its call ended on `plugboard.tool` when it was aborted.
+ * - `plugboard.blocked`: `{ conversation }`, published by the program at its start for each session
+ *   whose work made the watchdog end an earlier process.
  */
 export const eventChannels = {
   toolAbandoned: channel('plugboard.tool.abandoned'),

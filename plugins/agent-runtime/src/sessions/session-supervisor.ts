@@ -5,6 +5,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SessionHistory } from '../conversation/session-history.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
+import { isBlocked } from '../store/blocked-sessions.js';
 import { TurnRunner } from '../turn/turn-runner.js';
 import { SessionActor } from './session-actor.js';
 import { SessionWatch } from './session-watch.js';
@@ -141,7 +142,7 @@ export class SessionSupervisor {
 
   statusOf(id: SessionId): SessionStatus {
     const name = nameOf(id);
-    if (this.#quarantine(name)) return 'quarantined';
+    if (this.#quarantine(name) || isBlocked(id)) return 'quarantined';
     return this.#active.get(name)?.actor.isBusy ? 'running' : 'idle';
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
 import { ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
+import { assertNotBlocked, unblock } from './blocked-sessions.js';
 
 /** Time limit of one store operation, in milliseconds. */
 const STORE_TIMEOUT = 30_000;
@@ -10,10 +11,10 @@ const STORE_TIMEOUT = 30_000;
  * Runs one operation of the session store under a time limit, and publishes it on
  * `plugboard.store`.
  *
- * @throws a TurnError of the work itself; else TurnError `quota_exceeded` if the project has
- *   reached a limit of the store, `session_busy` if another writer was faster, and `store_failed`
- *   if the store throws or does not answer in time. It is then unknown whether a write took effect,
- *   or still will, and the message says so.
+ * @throws a TurnError of the work itself; else TurnError `session_quarantined` for a blocked session,
+ *   `quota_exceeded` if the project has reached a limit of the store, `session_busy` if another
+ *   writer was faster, and `store_failed` if the store throws or does not answer in time. It is then
+ *   unknown whether a write took effect, or still will, and the message says so.
  */
 export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
 
@@ -49,8 +50,10 @@ export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
     const { promise, resolve, reject } = Promise.withResolvers<T>(); // cheaper than `Promise.race`
     const timer = clock.after(timeout, () => reject(new Error(`no answer within ${timeout / 1000} s`)));
     try {
+      assertNotBlocked(operation, session);
       Promise.resolve(work()).then(resolve, reject);
       const result = await promise;
+      if (operation === 'delete') unblock(session);
       span.end();
       return result;
     } catch (error) {

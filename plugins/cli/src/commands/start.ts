@@ -7,6 +7,7 @@ import { logWritten, systemClock } from '@plugboard/kernel/internal';
 import { CONFIG_OPTION, configFile } from '../command/config-option.js';
 import { reportBlocking } from '../diagnosis/block-report.js';
 import { Banner } from '../running/banner.js';
+import { BlockedSessions } from '../running/blocked-sessions.js';
 import { FileWatch } from '../running/file-watch.js';
 import { HangUps } from '../running/hang-ups.js';
 import { Reloads } from '../running/reloads.js';
@@ -23,6 +24,8 @@ import { recordConfig } from '../server/running-config.js';
  */
 const SLOW_START = process.stdout.isTTY ? 3_000 : 900;
 
+const CLOSED = 'sessions are closed because work on them held up the server; delete them, or take them out of the file';
+
 /** Runs the server until it is stopped. */
 export const start: CommandAction = {
   summary: 'Runs the server until it is stopped',
@@ -37,13 +40,18 @@ export const start: CommandAction = {
     const endReport = reportBlocking();
     const hangUps = new HangUps();
     const environment = new PrivateEnvironment();
-    const server = await composeServer({ file: configFile(args), env: environment.variables });
+    const file = configFile(args);
+    const blocked = new BlockedSessions(file);
+    const server = await composeServer({ file, env: environment.variables });
     environment.removeSecrets(server);
     const shutdown = new Shutdown(server);
     const reloads = new Reloads(server, () => environment.removeSecrets(server));
     hangUps.handleWith({ reload: () => reloads.request('SIGHUP'), stop: () => shutdown.onTerminalClosed() });
     const banner = new Banner(server, (text) => process.stdout.write(text), process.stdout.isTTY);
     const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));
+    const closed = blocked.close();
+    if (closed.length > 0) server.log.error({ file: blocked.file, conversations: closed }, CLOSED);
+    blocked.follow();
     try {
       await server.start();
     } catch (error) {
@@ -54,7 +62,7 @@ export const start: CommandAction = {
       clearTimeout(slow);
     }
     endReport();
-    endWhenBlocked();
+    endWhenBlocked(blocked.file);
     await logWritten(); // the log of the start comes before the banner
     banner.ready();
     recordConfig(server);
