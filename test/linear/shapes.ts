@@ -11,7 +11,7 @@ const call = (id: string): ToolCallPart => ({ id, type: 'function', function: { 
 const calls = (...ids: readonly string[]): Message => ({ role: 'assistant', content: null, tool_calls: ids.map(call) });
 const result = (id: string): Message => ({ role: 'tool', tool_call_id: id, content: 'ok' });
 
-/** The largest shapes of a conversation, by their size. What no transport lets through is among them. */
+/** The largest shapes of a conversation, by their size. Some of them no transport lets through. */
 export const CONVERSATIONS: Readonly<Record<string, (n: number) => Message[]>> = {
   wide: (n) => {
     const ids = list(n, (at) => `call_${at}`);

@@ -2,8 +2,8 @@ import { subscribe } from 'node:diagnostics_channel';
 import { conversationId, type SessionId, TurnError } from '@plugboard/kernel/contracts';
 
 /**
- * Conversation ids of the sessions whose work held up an earlier process until its watchdog ended it
- * (S-19). The program publishes them at its start, as `{ conversation }` on `plugboard.blocked`.
+ * Conversation ids of the sessions whose work held up an earlier process until its watchdog ended
+ * it (S-19). The program publishes them at its start, as `{ conversation }` on `plugboard.blocked`.
  */
 const blocked = new Set<string>();
 
