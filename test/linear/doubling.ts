@@ -13,8 +13,8 @@ export type Run = (n: number) => () => unknown;
 
 /**
  * Runs something at `n` and `2n`, and takes the least time of several runs: on a busy machine, one
- * of them is not interrupted. The time in all is that of the processor, whose ticks are too long for
- * a ratio.
+ * of them is not interrupted. The time in all is that of the processor, whose ticks are too long
+ * for a ratio.
  *
  * @returns what is wrong: undefined if the work grows with its input.
  */
