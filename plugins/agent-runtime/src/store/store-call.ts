@@ -11,10 +11,10 @@ const STORE_TIMEOUT = 30_000;
  * Runs one operation of the session store under a time limit, and publishes it on
  * `plugboard.store`.
  *
- * @throws a TurnError of the work itself; else TurnError `session_quarantined` for a blocked session,
- *   `quota_exceeded` if the project has reached a limit of the store, `session_busy` if another
- *   writer was faster, and `store_failed` if the store throws or does not answer in time. It is then
- *   unknown whether a write took effect, or still will, and the message says so.
+ * @throws a TurnError of the work itself; else TurnError `session_quarantined` for a blocked
+ *   session, `quota_exceeded` if the project has reached a limit of the store, `session_busy` if
+ *   another writer was faster, and `store_failed` if the store throws or does not answer in time. It
+ *   is then unknown whether a write took effect, or still will, and the message says so.
  */
 export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
 
