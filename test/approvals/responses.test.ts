@@ -110,6 +110,58 @@ t.test('AP-5 decisions at once from chat completions and Responses run the call 
   t.equal(ran(server).filter((command) => command === 'make twice').length, 1);
 });
 
+t.test('AP-4 one of two calls is decided wherever the conversation is continued', async (t) => {
+  const socket = await LiveSocket.open(t, server, { path: '/v1/live', headers: anna });
+  type Said = { readonly id: string; readonly output: readonly Item[] };
+  type Ask = (input: unknown, previous: string | undefined) => Promise<Said>;
+  const over =
+    (more: object): Ask =>
+    async (input, previous_response_id) => {
+      const reply = await respond({ ...more, input, previous_response_id });
+      return { id: idOf(reply), output: outputOf(reply) };
+    };
+  const named = over({ conversation: 'two' });
+  const ways: Record<string, Ask> = {
+    'the last response': over({}),
+    'a named conversation': named,
+    'a response of a named conversation': (input, previous) =>
+      previous === undefined ? named(input, undefined) : over({})(input, previous),
+    'the socket': async (input) => (await socket.ask({ model: 'ops', input })) as unknown as Said,
+  };
+  for (const [way, ask] of Object.entries(ways)) {
+    const [a, b] = [`a ${way}`, `b ${way}`];
+    script(server, [a, b], `Both of ${way}.`);
+    const first = await ask('Go', undefined);
+    const [one, two] = first.output.map(({ id }) => id);
+    const isNamed = way === 'a named conversation';
+    const second = await ask(decision(two ?? '', false), isNamed ? undefined : first.id);
+    t.match(second.output, [{ type: 'mcp_approval_request', id: one }], way);
+    t.notOk(ran(server).includes(a), way);
+    const third = await ask(decision(one ?? '', true), isNamed ? undefined : second.id);
+    t.match(third.output, [{ type: 'mcp_call', output: `output of ${a}` }, { content: [{ text: `Both of ${way}.` }] }], way);
+    t.notOk(ran(server).includes(b), way);
+    server.models.enqueue({ text: `On with ${way}.` });
+    const on = await ask('And?', isNamed ? undefined : third.id);
+    t.match(on.output.at(-1), { type: 'message' }, `${way}: the response is continued at its own turn`);
+  }
+});
+
+t.test('AP-4 decisions over the response that asked, at once, are both taken', async (t) => {
+  script(server, ['at once 1', 'at once 2']);
+  const first = await respond({ input: 'Go' });
+  const decisions = outputOf(first).map(({ id }) => respond({ input: decision(id, true), previous_response_id: idOf(first) }));
+  t.strictSame(
+    (await Promise.all(decisions)).map(({ status }) => status),
+    [200, 200],
+  );
+  t.strictSame(
+    ran(server)
+      .filter((command) => String(command).startsWith('at once'))
+      .sort(),
+    ['at once 1', 'at once 2'],
+  );
+});
+
 t.test('AP-7 without storage nothing can wait', async (t) => {
   script(server, ['make nothing']);
   const reply = await respond({ input: 'Go', store: false });

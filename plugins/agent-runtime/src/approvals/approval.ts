@@ -10,6 +10,7 @@ import {
   type Target,
   type TurnToolCall,
 } from '@plugboard/kernel/contracts';
+import type { RepeatedCall } from '../tools/repeat-guard.js';
 import type { ToolOutcome } from '../tools/run-tool.js';
 
 /** What the turn that asked has used of its agent's limits. */
@@ -17,6 +18,10 @@ export interface Spent {
   readonly steps: number;
   readonly toolCalls: number;
   readonly tokens: number;
+  /** The limit of tool calls of its request, or the agent's. */
+  readonly maxToolCalls?: number | undefined;
+  /** Its last call, for the guard against repeated calls. */
+  readonly repeated?: RepeatedCall | undefined;
 }
 
 export const NOTHING_SPENT: Spent = { steps: 0, toolCalls: 0, tokens: 0 };
@@ -53,6 +58,8 @@ interface ApprovalRecord {
   readonly state: ApprovalState;
   readonly code: string;
   readonly call: TurnToolCall & { readonly tool: NonNullable<TurnToolCall['tool']> };
+  /** The arguments that run, as JSON, if a tool interceptor changed those of the call. */
+  readonly changed?: string | undefined;
   /** A hash of the tool's schema. */
   readonly schema: string;
   readonly turnId: string;
@@ -120,7 +127,7 @@ export function isOwn({ caller }: Approval, principal: Principal): boolean {
 
 /** What callers see of an approval. */
 export function shownApproval(
-  { id, call, createdAt, expiresAt, stored }: Approval,
+  { id, call, changed, createdAt, expiresAt, stored }: Approval,
   visibility: Target['toolVisibility'],
 ): ApprovalInfo {
   const { session } = stored;
@@ -130,7 +137,7 @@ export function shownApproval(
     session: session.key,
     agent: session.agent,
     tool: visibility === 'none' ? undefined : call.tool,
-    arguments: visibility === 'full' ? call.arguments : undefined,
+    arguments: visibility === 'full' ? (changed ?? call.arguments) : undefined,
     createdAt,
     expiresAt,
   };

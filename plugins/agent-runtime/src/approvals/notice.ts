@@ -14,7 +14,7 @@ const MAX_ARGUMENTS = 50;
  */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 
-type Asking = Pick<NewApproval, 'call' | 'code'>;
+type Asking = Pick<NewApproval, 'call' | 'code' | 'changed'>;
 
 /**
  * The text that asks a person to decide, with a code for each call. Made by the server alone
@@ -40,10 +40,10 @@ export function deniedNotice(
   return lines.join('\n');
 }
 
-function describe({ call }: Asking, visibility: Target['toolVisibility']): string {
+function describe({ call, changed }: Asking, visibility: Target['toolVisibility']): string {
   if (visibility === 'none') return 'An action needs approval.';
   if (visibility === 'names') return `The tool ${toolOf(call)} needs approval.`;
-  return `The tool ${toolOf(call)} needs approval, with these arguments:\n${code(argumentsOf(call.arguments))}`;
+  return `The tool ${toolOf(call)} needs approval, with these arguments:\n${code(argumentsOf(changed ?? call.arguments))}`;
 }
 
 function toolOf({ tool }: NewApproval['call']): string {

@@ -1,5 +1,5 @@
-import type { IdSource, Principal } from '@plugboard/kernel';
-import { callerId, type Target, type TurnApproval, type TurnText, type TurnToolCall } from '@plugboard/kernel/contracts';
+import type { AgentEvent, IdSource, Principal } from '@plugboard/kernel';
+import { callerId, type Target, type TurnApproval, type TurnText } from '@plugboard/kernel/contracts';
 import { type ToolOutcome, toolError } from '../tools/run-tool.js';
 import type { ApprovalDesk, ApprovedCall, ServerCall } from '../tools/tool-runner.js';
 import type { AgentTool } from '../tools/toolbox.js';
@@ -16,7 +16,7 @@ import {
 } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
 import { changedTool, reasonWithoutPerson, UNKNOWN_EFFECT } from './denial.js';
-import { deniedNotice } from './notice.js';
+import { approvalNotice, deniedNotice } from './notice.js';
 
 /** Why a call cannot wait, for the model. */
 const NO_SESSION = 'The call needs the approval of a person, and can only wait for it in a session. It did not run.';
@@ -34,6 +34,8 @@ interface TurnApprovalsOptions {
   readonly records?: ApprovalRecords | undefined;
   /** Calls of the session that still wait. */
   readonly waiting?: readonly Approval[];
+  /** Ids of calls whose results the caller owes before decisions take effect. */
+  readonly results?: readonly string[];
   /** Calls of the session that were approved. They run first. */
   readonly approved?: readonly Approval[];
   /** Calls of the session that were denied. */
@@ -52,6 +54,8 @@ export class TurnApprovals implements ApprovalDesk {
   readonly asked: NewApproval[] = [];
   readonly #options: TurnApprovalsOptions;
   #outcomes: Map<string, ToolOutcome> | undefined;
+  #calls: readonly ServerCall[] | undefined;
+  readonly #reported = new Set<string>();
   #turnId = '';
   #using: Spent = NOTHING_SPENT;
 
@@ -68,9 +72,27 @@ export class TurnApprovals implements ApprovalDesk {
     return this.#outcomes ?? NO_OUTCOMES;
   }
 
+  /** Whether nothing of the session runs yet. */
+  get isBlocked(): boolean {
+    return this.waiting.length + (this.#options.results?.length ?? 0) > 0;
+  }
+
+  /** The events of a turn in which nothing runs: what waits, and for whom. */
+  get blocked(): readonly AgentEvent[] {
+    const { results = [] } = this.#options;
+    const texts = [
+      approvalNotice(this.waiting, this.visibility),
+      results.length === 0
+        ? ''
+        : `The decision is kept, and takes effect with the results of these calls: ${results.join(', ')}.`,
+    ];
+    const text = texts.filter((one) => one !== '').join('\n\n');
+    return [...this.waiting.map(approvalEvent), { type: 'text', text, isNotice: true }];
+  }
+
   /** The server's text about calls that were denied without a person, if there are any. */
   get note(): TurnText | undefined {
-    if (this.waiting.length > 0) return undefined;
+    if (this.isBlocked) return undefined;
     const denied = (this.#options.denied ?? []).flatMap(({ call, decision }) => {
       const why = reasonWithoutPerson(decision);
       return why === undefined ? [] : [{ call, why }];
@@ -91,14 +113,11 @@ export class TurnApprovals implements ApprovalDesk {
   }
 
   ask({ call, index }: ServerCall, tool: AgentTool): TurnApproval {
-    const { ids, principal, params } = this.#options;
-    const taken = new Set(this.asked.map(({ code }) => code));
-    let code = newCode(ids);
-    while (taken.has(code)) code = newCode(ids);
+    const { principal, params } = this.#options;
     const approval: NewApproval = {
       id: approvalIdOf(call.id),
       state: 'waiting',
-      code,
+      code: this.#newCode(),
       call: { ...call, tool: { entry: tool.entry, name: tool.tool.name } },
       schema: digestOf(tool.tool.inputSchema),
       turnId: this.#turnId,
@@ -116,20 +135,36 @@ export class TurnApprovals implements ApprovalDesk {
   get calls(): readonly ServerCall[] {
     const { records } = this.#options;
     if (!records) return [];
-    return this.approved.map((approval) => ({
+    this.#calls ??= this.approved.map((approval) => ({
       call: { ...approval.call, approval: approval.id },
       index: approval.index,
       approved: this.#approvedCall(approval, records),
     }));
+    return this.#calls;
   }
 
   #approvedCall(approval: Approval, records: ApprovalRecords): ApprovedCall {
     let current = approval;
+    let running: ReturnType<ApprovedCall['once']> | undefined;
     const { call } = approval;
     const label = `${call.tool.entry}/${call.tool.name}`;
     return {
       turnId: approval.turnId,
       principal: principalOf(approval),
+      arguments: approval.changed ?? call.arguments,
+      once: (work) => {
+        running ??= work().catch((error: unknown) => {
+          running = undefined; // it was cut off: its effect decides
+          throw error;
+        });
+        return running;
+      },
+      askAgain: (changed) => {
+        const { id: _, stored: __, decision: ___, ...asked } = approval;
+        const again = { ...asked, id: approval.id, state: 'waiting', code: this.#newCode(), changed } as const;
+        this.asked.push(again);
+        return approvalEvent(again);
+      },
       begin: async (tool) => {
         if (current.state === 'ended') return current.outcome ?? UNKNOWN_EFFECT;
         if (!tool || digestOf(tool.tool.inputSchema) !== approval.schema) return changedTool(label);
@@ -147,8 +182,31 @@ export class TurnApprovals implements ApprovalDesk {
       },
     };
   }
+
+  /**
+   * Leaves out what readers know of approved calls: an interceptor may run a turn several times, and
+   * each time reports them.
+   */
+  reportedOnce(batch: readonly AgentEvent[]): readonly AgentEvent[] {
+    if (this.approved.length === 0) return batch;
+    const ids = new Set(this.approved.map(({ call }) => call.id));
+    return batch.filter((event) => {
+      const isCall = event.type === 'tool-call' || event.type === 'tool-result';
+      if (!isCall || !ids.has(event.id)) return true;
+      const known = `${event.type} ${event.id}`;
+      return !this.#reported.has(known) && this.#reported.add(known);
+    });
+  }
+
+  #newCode(): string {
+    const taken = new Set(this.asked.map(({ code }) => code));
+    let code = newCode(this.#options.ids);
+    while (taken.has(code)) code = newCode(this.#options.ids);
+    return code;
+  }
 }
 
-export function approvalEvent({ id, code, call }: Pick<NewApproval, 'id' | 'code' | 'call'>): TurnApproval {
-  return { type: 'approval', id, code, call: call as TurnToolCall };
+/** The event of a call that waits, with the arguments that would run. */
+export function approvalEvent({ id, code, call, changed }: Pick<NewApproval, 'id' | 'code' | 'call' | 'changed'>): TurnApproval {
+  return { type: 'approval', id, code, call: { ...call, arguments: changed ?? call.arguments } };
 }

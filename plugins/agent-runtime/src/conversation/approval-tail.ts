@@ -1,5 +1,12 @@
 import type { Message } from '@plugboard/kernel';
-import { type ApprovalDecision, type SessionId, type ToolMessage, type TurnRecord, textOf } from '@plugboard/kernel/contracts';
+import {
+  type ApprovalDecision,
+  openToolCalls,
+  type SessionId,
+  type ToolMessage,
+  type TurnRecord,
+  textOf,
+} from '@plugboard/kernel/contracts';
 import { type Approval, approvalIdOf, isOwn, NOTHING_SPENT, type Spent } from '../approvals/approval.js';
 import { approvalDecided, approvalNotFound, approvalPending } from '../approvals/approval-errors.js';
 import type { ApprovalRecords, OpenApprovals } from '../approvals/approval-records.js';
@@ -17,6 +24,8 @@ const MAX_WRONG_CODES = 10;
 export class ApprovalTail {
   /** Ids of the calls. The caller cannot answer them. */
   readonly callIds: ReadonlySet<string>;
+  /** Ids of the other open calls, which the caller answers. */
+  readonly openResults: readonly string[];
   /** The messages of the request, without one that only decides. */
   readonly messages: readonly Message[];
   readonly #context: TurnContext;
@@ -28,6 +37,7 @@ export class ApprovalTail {
   private constructor(
     context: TurnContext,
     open: OpenApprovals,
+    history: readonly Message[],
     messages: readonly Message[],
     decisions: readonly ApprovalDecision[] | undefined,
   ) {
@@ -37,6 +47,7 @@ export class ApprovalTail {
     this.messages = messages;
     this.#decisions = decisions;
     this.callIds = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
+    this.openResults = openToolCalls(history).filter((id) => !this.callIds.has(id));
   }
 
   /**
@@ -58,7 +69,7 @@ export class ApprovalTail {
     for (const item of items) await assertDecidable(context, approvals, item);
     const messages = lines ? request.messages.slice(0, -1) : request.messages;
     const decisions = lines || items.length > 0 ? [...items, ...(lines ?? [])] : undefined;
-    return new ApprovalTail(context, { approvals, copied }, messages, decisions);
+    return new ApprovalTail(context, { approvals, copied }, history, messages, decisions);
   }
 
   /** Whether the request decides about a call. */
@@ -70,7 +81,7 @@ export class ApprovalTail {
    * Takes the decisions of the request, each once.
    * @param overtakes whether the request goes on with another message: what waits is then denied.
    */
-  async settle(overtakes: boolean): Promise<SettledTail> {
+  async settle(overtakes: boolean): Promise<Omit<SettledTail, 'results'>> {
     const { principal } = this.#context.request;
     const settled: Approval[] = [];
     const decisions = new Map(this.#decisions?.toReversed().map((decision) => [decision.id, decision])); // the first one counts
@@ -102,6 +113,8 @@ export class ApprovalTail {
 export interface SettledTail {
   /** Calls that nobody has decided about. Nothing runs until somebody has. */
   readonly waiting: readonly Approval[];
+  /** Ids of calls whose results the caller owes. Decisions wait for them. */
+  readonly results: readonly string[];
   readonly approved: readonly Approval[];
   readonly denied: readonly Approval[];
   /** Ids of calls that were copied from another session, and do not run. */
@@ -116,6 +129,7 @@ export interface SettledTail {
 /** The tail of a session without open calls. */
 export const NO_TAIL: SettledTail = {
   waiting: [],
+  results: [],
   approved: [],
   denied: [],
   closing: [],
@@ -124,9 +138,15 @@ export const NO_TAIL: SettledTail = {
   spent: NOTHING_SPENT,
 };
 
+/** Whether nothing runs yet: a person or the caller has to say something first. */
+export function isBlocked({ waiting, results }: Pick<SettledTail, 'waiting' | 'results'>): boolean {
+  return waiting.length > 0 || results.length > 0;
+}
+
 /** The decisions that take effect, for the record of the turn: none while calls wait. */
-export function decisionsOf({ waiting, approved, denied, copied }: SettledTail): NonNullable<TurnRecord['decisions']> {
-  if (waiting.length > 0) return [];
+export function decisionsOf(tail: SettledTail): NonNullable<TurnRecord['decisions']> {
+  if (isBlocked(tail)) return [];
+  const { approved, denied, copied } = tail;
   const decided = [...approved, ...denied].map(({ id, call, decision }) => ({
     approval: id,
     call: call.id,
@@ -166,5 +186,7 @@ async function assertDecidable(
   const open = approvals.find(({ id }) => id === item.id);
   const known = open ?? (await deps.approvals.get(request.principal.project, item.id));
   if (!known || !isOwn(known, request.principal)) throw approvalNotFound(item.id);
-  if (!open || (open.state !== 'waiting' && item.approve !== open.decision?.approve)) throw approvalDecided(known);
+  // Of a call that was denied without a person, the model is told, whatever this decision says.
+  const isOther = open?.decision?.by === 'person' && item.approve !== open.decision.approve;
+  if (!open || isOther) throw approvalDecided(known);
 }

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { isToolImagesMessage, type ToolMessage } from '@plugboard/kernel/contracts';
 import type { ToolOutcome } from '../tools/run-tool.js';
-import type { SettledTail } from './approval-tail.js';
+import { isBlocked, type SettledTail } from './approval-tail.js';
 
 /** Stands for the result of an approved call, which runs after interceptors received the turn. */
 const PENDING = 'The call was approved and is about to run.';
@@ -14,7 +14,7 @@ const PENDING = 'The call was approved and is about to run.';
  * @param hasResults whether the request has results of the caller's own tools.
  */
 export function withTail(fresh: readonly Message[], tail: SettledTail, hasResults: boolean): readonly Message[] {
-  if (tail.waiting.length > 0) return hasResults ? fresh : [];
+  if (isBlocked(tail)) return hasResults ? fresh : [];
   const pending = tail.approved.map(({ call }): ToolMessage => ({ role: 'tool', tool_call_id: call.id, content: PENDING }));
   const end = endOfResults(fresh);
   return [...fresh.slice(0, end), ...tail.closing, ...pending, ...fresh.slice(end)];
@@ -25,20 +25,25 @@ export function withTail(fresh: readonly Message[], tail: SettledTail, hasResult
  *
  * @param answer begins with these results. What an interceptor has dropped of them comes from
  *   `outcomes`.
+ * @param open ids of calls that wait again, and have none.
  */
 export function withResults(
   added: readonly Message[],
   answer: readonly Message[],
   outcomes: ReadonlyMap<string, ToolOutcome>,
+  open: ReadonlySet<string>,
 ): readonly Message[] {
   const start = startOfAnswer(answer);
-  if (start === 0 && outcomes.size === 0) return [...added, ...answer];
+  if (start === 0 && outcomes.size === 0 && open.size === 0) return [...added, ...answer];
   const lead = answer.slice(0, start);
   const end = endOfResults(added);
   const isImages = (index: number) => isToolImagesMessage(lead, index);
   const results = resultsIn(lead);
   return [
-    ...added.slice(0, end).map((message) => resultFor(message, results, outcomes)),
+    ...added
+      .slice(0, end)
+      .filter((message) => message.role !== 'tool' || !open.has(message.tool_call_id))
+      .map((message) => resultFor(message, results, outcomes)),
     ...lead.filter((_, index) => isImages(index)),
     ...added.slice(end),
     ...answer.slice(start),

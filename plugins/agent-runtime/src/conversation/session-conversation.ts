@@ -5,10 +5,10 @@ import { auditFields, callerFields } from '../approvals/approval-records.js';
 import { approvalNotice } from '../approvals/notice.js';
 import { TurnApprovals } from '../approvals/turn-approvals.js';
 import { type HistoryBudget, historyView } from '../history/history-view.js';
-import { newMessages } from '../history/session-input.js';
+import { hasNewMessages, newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { ApprovalTail, decisionsOf, NO_TAIL, type SettledTail } from './approval-tail.js';
+import { ApprovalTail, decisionsOf, isBlocked, NO_TAIL, type SettledTail } from './approval-tail.js';
 import { withResults, withTail } from './approved-results.js';
 import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
@@ -53,7 +53,8 @@ export class SessionConversation implements TurnConversation {
     const budget = await budgetFor(this.#context, [...system, ...added]);
     const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = tail.params ? { ...made, params: tail.params } : made;
-    task.number = stored.turns + 1;
+    // A response without a turn of its own belongs to the last one.
+    task.number = isBlocked(tail) && added.length === 0 ? stored.turns : stored.turns + 1;
     task.recorder?.decide(decisionsOf(tail));
     const { principal } = request;
     const { params } = turn;
@@ -69,8 +70,10 @@ export class SessionConversation implements TurnConversation {
     if (request.approvals === undefined && openToolCalls(stored).length === 0)
       return { ...newMessages(stored, request.messages), tail: NO_TAIL };
     const read = await ApprovalTail.read(this.#context, this.#history.id, stored);
-    const { system, added: fresh } = newMessages(stored, read.messages, read.callIds, read.decides);
-    const tail = await read.settle(fresh.some(({ role }) => role !== 'tool'));
+    // A decision before the caller's own results waits for them.
+    const results = read.decides && !hasNewMessages(stored, read.messages) ? read.openResults : [];
+    const { system, added: fresh } = newMessages(stored, read.messages, new Set([...read.callIds, ...results]), read.decides);
+    const tail = { ...(await read.settle(fresh.some(({ role }) => role !== 'tool'))), results };
     const hasResults = read.messages.some(({ role }) => role === 'tool');
     return { system, added: withTail(fresh, tail, hasResults), tail };
   }
@@ -103,15 +106,17 @@ export class SessionConversation implements TurnConversation {
     const { task, request, deps } = this.#context;
     const { id: turnId, stored, added, tail, approvals: asking } = this.#loaded;
     const state = request.commitState?.(this.#withNotice(answer));
-    if (tail.waiting.length > 0 && added.length === 0) {
+    if (isBlocked(tail) && added.length === 0) {
       await this.abandon(); // the decisions are stored, and no message is
       if (state) await deps.storeCall(() => this.#history.store.state.change(state), 'commit', this.#history.id);
       await task.idempotent?.store();
       return;
     }
-    const messages = withResults(added, answer, asking.outcomes);
-    const asked = tail.waiting.length > 0 ? [] : this.#asked(messages);
-    const settled = tail.waiting.length > 0 ? [] : [...tail.approved, ...tail.denied].map(settledApproval);
+    const asked = isBlocked(tail) ? [] : this.#asked(answer);
+    const isAsked = new Set(asked.map(({ call }) => call.id));
+    const messages = withResults(added, answer, asking.outcomes, isAsked);
+    const decided = isBlocked(tail) ? [] : [...tail.approved, ...tail.denied];
+    const settled = decided.filter(({ call }) => !isAsked.has(call.id)).map(settledApproval);
     const turn = {
       turnId,
       messages,
@@ -134,7 +139,7 @@ export class SessionConversation implements TurnConversation {
   /** The answer as its reader sees it: with the server's text about the calls that wait. */
   #withNotice(answer: readonly Message[]): readonly Message[] {
     const { tail, approvals } = this.#loaded;
-    const content = approvalNotice(tail.waiting.length > 0 ? approvals.waiting : approvals.asked, approvals.visibility);
+    const content = approvalNotice(isBlocked(tail) ? approvals.waiting : approvals.asked, approvals.visibility);
     return content === '' ? answer : [...answer, { role: 'assistant', content }];
   }
 
@@ -150,11 +155,12 @@ export class SessionConversation implements TurnConversation {
   }
 
   /** The calls that wait now, as they are stored. */
-  #asked(messages: readonly Message[]): readonly (NewApproval & { readonly createdAt: number; readonly expiresAt: number })[] {
+  #asked(answer: readonly Message[]): readonly (NewApproval & { readonly createdAt: number; readonly expiresAt: number })[] {
     const { agent, deps } = this.#context;
     const { asked } = this.#loaded.approvals;
     if (asked.length === 0) return [];
-    const open = new Set(openToolCalls(messages));
+    const again = this.#loaded.tail.approved.map(({ call }) => call.id);
+    const open = new Set([...openToolCalls(answer), ...again]);
     const times = deps.approvals.timesOf(agent.approvalExpires);
     return asked.filter(({ call }) => open.has(call.id)).map((approval) => ({ ...approval, ...times }));
   }

@@ -27,7 +27,7 @@ export function newMessages(
   mayBeEmpty = false,
 ): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
-  const start = history.length === 0 ? 0 : request.findLastIndex(({ role }) => role === 'assistant') + 1;
+  const start = startOfNew(history, request);
   const all = request.flatMap(({ role }, index) => (index >= start && role !== 'system' ? [index] : []));
   const indexes = withoutRepeated(history, request, all);
   const fresh = indexes.map((index) => request[index] as Message);
@@ -40,6 +40,16 @@ export function newMessages(
   if (history.length === 0) assertPairedToolCalls(request);
   const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, approvals), ...fresh];
   return { system, added };
+}
+
+/** Whether a request adds messages to a session, and does not only decide about calls. */
+export function hasNewMessages(history: readonly Message[], request: readonly Message[]): boolean {
+  const start = startOfNew(history, request);
+  return request.some(({ role }, index) => index >= start && role !== 'system');
+}
+
+function startOfNew(history: readonly Message[], request: readonly Message[]): number {
+  return history.length === 0 ? 0 : request.findLastIndex(({ role }) => role === 'assistant') + 1;
 }
 
 /**

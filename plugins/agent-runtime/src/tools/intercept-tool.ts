@@ -10,7 +10,8 @@ export class ToolRefused extends Error {
 export class ToolPostponed extends Error {
   override readonly name = 'ToolPostponed';
 
-  constructor() {
+  /** @param input the arguments that would run, as JSON. */
+  constructor(readonly input = '') {
     super('the call waits for approval; let this error pass');
   }
 }
@@ -46,17 +47,18 @@ export async function runIntercepted(
   /** The interceptor that threw an error first; undefined for errors of the tool. */
   const origins = new Map<unknown, string | undefined>();
   let tool: Promise<ToolOutput> | undefined;
-  let isPostponed = false;
+  let postponed: ToolPostponed | undefined;
   const postpone = () => {
     if (isApproved) return;
     if (tool) throw new Error('postpone() was called after the tool had started; call it before next(call)');
-    isPostponed = true;
-    throw new ToolPostponed();
+    postponed = new ToolPostponed();
+    throw postponed;
   };
   const runTool = async (input: InterceptedCall['input']) => {
     try {
       return await run(input);
     } catch (error) {
+      if (error instanceof ToolPostponed) postponed = error;
       origins.set(error, undefined);
       throw error;
     }
@@ -69,7 +71,7 @@ export async function runIntercepted(
     }
     let isUsed = false;
     const next = (passed: InterceptedCall): Promise<ToolOutput> => {
-      if (isPostponed) throw new ToolPostponed();
+      if (postponed) throw postponed;
       if (isUsed) throw new Error('next(call) was called twice; a tool call runs once');
       isUsed = true;
       const inner = from(index + 1, passedOn(current, passed, validate));
@@ -85,10 +87,10 @@ export async function runIntercepted(
   };
   try {
     const output = await from(0, { ...call, postpone });
-    if (isPostponed) throw new ToolPostponed(); // an interceptor has caught the error
+    if (postponed) throw postponed; // an interceptor has caught the error
     return output;
   } catch (error) {
-    if (isPostponed) throw error instanceof ToolPostponed ? error : new ToolPostponed();
+    if (postponed) throw postponed;
     const entry = origins.get(error);
     if (entry === undefined) throw error;
     if (error instanceof TurnError) throw new ToolRefused(error.message, { cause: error });

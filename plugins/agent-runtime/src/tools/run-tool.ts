@@ -1,5 +1,6 @@
 import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
+import { completeArguments } from './complete-arguments.js';
 import { InterceptorFailed, runIntercepted, ToolPostponed, ToolRefused } from './intercept-tool.js';
 import type { AgentTool } from './toolbox.js';
 
@@ -15,12 +16,17 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
-/** The call waits for a person's approval, because an interceptor asked for it. */
-export const POSTPONED = Symbol('postponed');
+/** The call waits for a person's approval, because of an interceptor. */
+export class Postponed {
+  /** @param input the arguments that would run, as JSON. */
+  constructor(readonly input: string) {}
+}
 
 interface ToolRunOptions {
   /** Whether a person has approved the call. */
   readonly isApproved: boolean;
+  /** The arguments that this person was shown, as JSON. No others may run. */
+  readonly shown: string | undefined;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Whether the model accepts images. If not, it receives their type and size as text. */
   readonly seesImages: boolean;
@@ -41,7 +47,7 @@ export async function runTool(
   input: InterceptedCall['input'],
   call: Omit<ToolCall, 'signal'>,
   options: ToolRunOptions,
-): Promise<ToolOutcome | typeof POSTPONED> {
+): Promise<ToolOutcome | Postponed> {
   const { clock, turnSignal, onAborted } = options;
   const { limits } = tool;
   turnSignal.throwIfAborted();
@@ -78,8 +84,8 @@ async function attempt(
   known: AgentTool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { interceptors, seesImages, isApproved }: ToolRunOptions,
-): Promise<ToolOutcome | typeof POSTPONED> {
+  { interceptors, seesImages, isApproved, shown }: ToolRunOptions,
+): Promise<ToolOutcome | Postponed> {
   const { tool, entry, effect, limits, log } = known;
   try {
     if (interceptors.length === 0) return toOutcome(await tool.run(input, call), limits.result, seesImages);
@@ -88,11 +94,15 @@ async function attempt(
       const checked = known.check(JSON.stringify(changed));
       return 'fault' in checked ? checked.fault : undefined;
     };
-    const run = async (passed: InterceptedCall['input']) => tool.run(passed, call);
+    const textOf = (changed: InterceptedCall['input']) => completeArguments(changed, tool.inputSchema);
+    const run = async (passed: InterceptedCall['input']) => {
+      if (shown !== undefined && textOf(passed) !== shown) throw new ToolPostponed(textOf(passed));
+      return tool.run(passed, call);
+    };
     const output = await runIntercepted(interceptors, intercepted, validate, run, isApproved);
     return toOutcome(output, limits.result, seesImages);
   } catch (error) {
-    if (error instanceof ToolPostponed) return POSTPONED;
+    if (error instanceof ToolPostponed) return new Postponed(error.input);
     if (error instanceof ToolRefused) return toolError(truncate(error.message, limits.result));
     if (!(error instanceof InterceptorFailed)) return toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result));
     log.error(

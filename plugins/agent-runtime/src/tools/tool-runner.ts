@@ -4,9 +4,9 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
+import { completeArguments } from './complete-arguments.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
-import type { RepeatGuard } from './repeat-guard.js';
-import { POSTPONED, runTool, type ToolOutcome, toolError } from './run-tool.js';
+import { Postponed, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
 /** A call that the server runs. */
@@ -14,6 +14,8 @@ export interface ServerCall {
   readonly call: TurnToolCall;
   /** Number of the call in the turn, from 0. */
   readonly index: number;
+  /** Whether the model made the same call too often in a row. */
+  readonly isRepeated?: boolean;
   /** Present if a person approved the call, which an earlier turn made. */
   readonly approved?: ApprovedCall;
 }
@@ -24,6 +26,12 @@ export interface ApprovedCall {
   readonly turnId: string;
   /** The caller of that turn. */
   readonly principal: Principal;
+  /** The arguments that were shown, and run, as JSON. */
+  readonly arguments?: string;
+  /** Runs the call once, however often the turn is run. @param work what runs it. */
+  once(work: () => Promise<ToolOutcome | TurnApproval>): Promise<ToolOutcome | TurnApproval>;
+  /** Lets the call wait again, because other arguments would run than were shown. */
+  askAgain(changed: string): TurnApproval;
   /** The call is about to run. Returns its result if it must not run. */
   begin(tool: AgentTool | undefined): Promise<ToolOutcome | undefined>;
   /** The call has a result. */
@@ -41,7 +49,6 @@ export interface ApprovalDesk {
 /** What the calls of a turn share. */
 interface ToolContext {
   readonly toolbox: Toolbox;
-  readonly guard: RepeatGuard;
   readonly agent: Agent;
   readonly turn: Turn;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
@@ -70,7 +77,7 @@ export class ToolRunner {
    * @throws the signal's reason if the turn ends meanwhile.
    */
   async *run(calls: readonly ServerCall[], context: ToolContext): AsyncGenerator<readonly AgentEvent[]> {
-    const { turn, guard } = context;
+    const { turn } = context;
     /** What has not been yielded. */
     let arrived: AgentEvent[] = [];
     let running = calls.length;
@@ -87,7 +94,7 @@ export class ToolRunner {
     if (turn.signal.aborted) onTurnEnd();
     const step = { ...context, emit, signal: end.signal };
     for (const own of calls) {
-      this.#result(own, own.approved === undefined && guard.repeats(own.call.name, own.call.arguments), step).then(
+      this.#result(own, step).then(
         (result) => {
           running--;
           emit(result);
@@ -127,7 +134,7 @@ export class ToolRunner {
     return this.#abandonedTools.settled(session, signal);
   }
 
-  async #result(own: ServerCall, repeats: boolean, step: Step): Promise<TurnToolResult | TurnApproval> {
+  async #result(own: ServerCall, step: Step): Promise<TurnToolResult | TurnApproval> {
     const { call } = own;
     const started = this.#clock.monotonic();
     const headers: Record<string, string> = {};
@@ -141,7 +148,7 @@ export class ToolRunner {
     try {
       const outcome = await (own.approved
         ? this.#approvedOutcome(own.approved, own, step, headers)
-        : this.#outcome(own, repeats, step, headers));
+        : this.#outcome(own, step, headers));
       if ('type' in outcome) {
         span.end();
         return outcome;
@@ -156,31 +163,32 @@ export class ToolRunner {
   }
 
   /** The result of an approved call, which is kept before anybody receives it. */
-  async #approvedOutcome(
+  #approvedOutcome(
     approved: ApprovedCall,
     own: ServerCall,
     step: Step,
     headers: Record<string, string>,
   ): Promise<ToolOutcome | TurnApproval> {
-    const known = await approved.begin(step.toolbox.tools.get(own.call.name));
-    const outcome = known ?? (await this.#outcome(own, false, step, headers));
-    if (!('type' in outcome)) await approved.end(outcome);
-    return outcome;
+    return approved.once(async () => {
+      const known = await approved.begin(step.toolbox.tools.get(own.call.name));
+      const outcome = known ?? (await this.#outcome(own, step, headers));
+      if (!('type' in outcome)) await approved.end(outcome);
+      return outcome;
+    });
   }
 
   async #outcome(
     own: ServerCall,
-    repeats: boolean,
     { toolbox, agent, turn, interceptors, approvals, signal, emit }: Step,
     headers: Record<string, string>,
   ): Promise<ToolOutcome | TurnApproval> {
-    const { call, index, approved } = own;
+    const { call, index, isRepeated, approved } = own;
     const known = toolbox.tools.get(call.name);
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
       return toolError(`There is no tool "${call.name}". ${names === '' ? 'There are no tools' : `Available tools: ${names}`}.`);
     }
-    if (repeats) {
+    if (isRepeated) {
       return toolError('Repeated call: this call was just made with the same arguments. Use its result or try something else.');
     }
     const checked = known.check(call.arguments);
@@ -195,12 +203,16 @@ export class ToolRunner {
     const outcome = await runTool(known, checked.input, context, {
       interceptors,
       isApproved: approved !== undefined,
+      shown: approved?.arguments,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
       onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
-    return outcome === POSTPONED ? (approvals.refusal ?? approvals.ask(own, known)) : outcome;
+    if (!(outcome instanceof Postponed)) return outcome;
+    if (approved) return approved.askAgain(outcome.input);
+    const complete = completeArguments(checked.input, known.tool.inputSchema);
+    return approvals.refusal ?? approvals.ask({ ...own, call: { ...call, arguments: complete } }, known);
   }
 }
 

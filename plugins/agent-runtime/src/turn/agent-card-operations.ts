@@ -8,8 +8,7 @@ import { mayUse } from '../directory/directory.js';
 import { RunningTurns } from '../lifecycle/running-turns.js';
 import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
-import { RepeatGuard } from '../tools/repeat-guard.js';
-import { type ServerCall, ToolRunner } from '../tools/tool-runner.js';
+import { type ApprovedCall, type ServerCall, ToolRunner } from '../tools/tool-runner.js';
 import type { AgentTool, Toolbox } from '../tools/toolbox.js';
 import type { AgentRevision } from './agent-revision.js';
 import { CurrentAgents } from './current-agents.js';
@@ -119,7 +118,11 @@ export class AgentCardOperations implements AgentCards {
       arguments: run.arguments,
       tool: { entry, name: tool },
     } as const;
-    const approved = { turnId: turn.id, principal, begin: async () => undefined, end: async () => {} };
+    const askAgain = () => {
+      throw needsApproval();
+    };
+    const once: ApprovedCall['once'] = (work) => work();
+    const approved = { turnId: turn.id, principal, once, askAgain, begin: async () => undefined, end: async () => {} };
     const own: ServerCall = { call, index: 0, ...(run.isApproved && { approved }) };
     const fields = { project: principal.project, agent: agent.name, tool: `${entry}/${tool}`, request_id: run.requestId };
     audit(
@@ -132,13 +135,10 @@ export class AgentCardOperations implements AgentCards {
       toolbox,
       agent,
       turn,
-      guard: new RepeatGuard(),
       interceptors: revision.toolInterceptors.all(),
       approvals: {
         refusal: undefined,
-        ask: () => {
-          throw needsApproval();
-        },
+        ask: askAgain,
       },
     };
     for await (const batch of this.#tools.run([own], context)) {

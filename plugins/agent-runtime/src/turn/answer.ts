@@ -53,7 +53,7 @@ export async function answer(context: TurnContext, { turn, usage, approvals }: B
   else {
     for await (const batch of intercepted(context, turn, approvals, interceptors)) {
       assertBatch(interceptors, batch);
-      await write(sealed(batch));
+      await write(approvals.reportedOnce(sealed(batch)));
       if (answered) break;
     }
   }

@@ -22,11 +22,12 @@ import {
 } from '@plugboard/kernel/contracts';
 import type { NewApproval, Spent } from '../approvals/approval.js';
 import { approvalNotice } from '../approvals/notice.js';
-import { approvalEvent, type TurnApprovals } from '../approvals/turn-approvals.js';
+import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import { withLead } from '../conversation/approved-results.js';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { prefixOf } from '../history/prefix.js';
+import { resultsInOrder } from '../history/results-in-order.js';
 import type { LoopDependencies } from '../lifecycle/turn-context.js';
 import type { AnswerMemory } from '../limits/answer-memory.js';
 import { modelFailed } from '../model/model-calls.js';
@@ -89,7 +90,8 @@ class AgentLoop {
   readonly #tools: TurnTools;
   readonly #origin: RequestOrigin;
   readonly #interceptors: readonly Contribution<ToolInterceptor>[];
-  readonly #guard = new RepeatGuard();
+  readonly #guard: RepeatGuard;
+  readonly #limits: Agent['limits'];
   #usage = NO_USAGE;
   #toolCalls: number;
   #hasText = false;
@@ -99,22 +101,29 @@ class AgentLoop {
     this.#tools = tools;
     this.#origin = requestOrigin(options.turn, sessionOf(options.turn));
     this.#interceptors = options.deps.toolInterceptors.all();
-    this.#toolCalls = options.approvals.spent.toolCalls;
+    const { toolCalls, maxToolCalls = Number.POSITIVE_INFINITY, repeated } = options.approvals.spent;
+    const { limits } = options.agent;
+    this.#toolCalls = toolCalls;
+    this.#limits = { ...limits, toolCalls: Math.min(limits.toolCalls, maxToolCalls) };
+    this.#guard = new RepeatGuard(repeated);
   }
 
   async run(): Promise<void> {
     const { agent, turn, approvals, transcript, write } = this.#options;
     await write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(this.#mayAsk && { mayAsk: true }) }]);
     if (approvals.note) await write([approvals.note]);
-    if (approvals.waiting.length > 0) {
-      const notice = noticeOf(approvals.waiting, approvals);
-      await write([...approvals.waiting.map(approvalEvent), notice, this.#finished('stop')]);
+    if (approvals.isBlocked) {
+      await write([...approvals.blocked, this.#finished('stop')]);
       return;
     }
     const approved = approvals.calls;
     if (approved.length > 0) await this.#runApproved(approved);
+    if (approvals.asked.length > 0) {
+      await write([noticeOf(approvals.asked, approvals), this.#finished('stop')]);
+      return;
+    }
     const lead = transcript.messages().length;
-    const conversation = withLead(withPrompt(turn, agent), transcript.messages());
+    const conversation = resultsInOrder(withLead(withPrompt(turn, agent), transcript.messages()));
     for (let step = 1; ; step++) {
       const messages = step === 1 ? conversation : [...conversation, ...transcript.messages().slice(lead)];
       const answered = await this.#callModel(step, messages);
@@ -148,7 +157,7 @@ class AgentLoop {
 
   /** Writes what the model answers, up to the last batch. */
   async #callModel(step: number, messages: readonly Message[]): Promise<Answered> {
-    const { agent, turn, memory, deps, write } = this.#options;
+    const { agent, turn, approvals, memory, deps, write } = this.#options;
     turn.signal.throwIfAborted();
     const asker = { request_id: turn.requestId, agent: agent.name };
     const headers: Record<string, string> = {};
@@ -163,7 +172,8 @@ class AgentLoop {
         turn,
         tools: this.#tools,
         origin: this.#origin,
-        number: step,
+        // A turn that goes on after an approval does not begin again: it forces no tool call.
+        number: approvals.spent.steps + step,
         messages,
         account: memory.account,
         headers,
@@ -223,23 +233,24 @@ class AgentLoop {
     this.#toolCalls += calls.filter((call) => !isClientCall(call)).length;
     const spent = this.#spentWith(step);
     // A turn that ends with calls of the client needs no further model call.
-    const exceeded = exceededLimit(agent, endsWithClientCalls ? { ...spent, steps: 0 } : spent);
+    const exceeded = exceededLimit({ limits: this.#limits }, endsWithClientCalls ? { ...spent, steps: 0 } : spent);
     if (exceeded) {
       const { limit, text } = exceeded;
       const said: Batch = this.#hasText ? [] : [{ type: 'text', text }];
       return [...last, ...said, { ...this.#finished('length'), limit }];
     }
 
-    approvals.beginStep(turn.id, spent);
     const { toolbox } = this.#tools;
+    const repeated = new Set(calls.filter((made) => !isClientCall(made) && this.#guard.repeats(made.name, made.arguments)));
+    approvals.beginStep(turn.id, { ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#guard.last });
     const running: ServerCall[] = [];
     let index = firstIndex;
     const asked = calls.map((made): TurnToolCall | TurnApproval => {
       const origin = { connection: read.connection, prefix };
       const call = toolCall(streamed.takeId(made), made, origin, isClientCall(made) ? undefined : toolbox);
       if (!call.tool) return call;
-      const own = { call, index: index++ };
-      const waits = callToApprove(own, agent, toolbox, approvals);
+      const own = { call, index: index++, isRepeated: repeated.has(made) };
+      const waits = own.isRepeated ? undefined : callToApprove(own, agent, toolbox, approvals);
       if (!waits) running.push(own);
       return waits ?? call;
     });
@@ -259,7 +270,7 @@ class AgentLoop {
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
     const { agent, turn, approvals, memory, deps, write } = this.#options;
     const { toolbox } = this.#tools;
-    const calling = { toolbox, guard: this.#guard, agent, turn, interceptors: this.#interceptors, approvals };
+    const calling = { toolbox, agent, turn, interceptors: this.#interceptors, approvals };
     for await (const batch of deps.tools.run(calls, calling)) {
       memory.addResults(batch);
       await write(batch);
@@ -295,7 +306,7 @@ function callToApprove(own: ServerCall, agent: Agent, { tools }: Toolbox, approv
 }
 
 /** The server's text about the calls that wait. */
-function noticeOf(waiting: readonly Pick<NewApproval, 'call' | 'code'>[], { visibility }: TurnApprovals): TurnText {
+function noticeOf(waiting: readonly Pick<NewApproval, 'call' | 'code' | 'changed'>[], { visibility }: TurnApprovals): TurnText {
   return { type: 'text', text: approvalNotice(waiting, visibility), isNotice: true };
 }
 

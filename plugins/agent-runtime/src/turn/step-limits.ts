@@ -5,7 +5,10 @@ import type { Agent } from '../directory/agent.js';
 type Limit = NonNullable<TurnFinished['limit']>;
 
 /** The limit that another step would exceed, if any, and the text that says so. */
-export function exceededLimit({ limits }: Agent, would: Spent): { readonly limit: Limit; readonly text: string } | undefined {
+export function exceededLimit(
+  { limits }: Pick<Agent, 'limits'>,
+  would: Spent,
+): { readonly limit: Limit; readonly text: string } | undefined {
   const reached = (limit: Limit, what: string) => ({
     limit,
     text: `The agent reached its limit of ${what} before it finished.`,

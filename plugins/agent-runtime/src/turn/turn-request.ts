@@ -1,4 +1,10 @@
-import { isToolImagesMessage, missingScope, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import {
+  type ApprovalDecision,
+  isToolImagesMessage,
+  missingScope,
+  TurnError,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
 import { mayUse } from '../directory/directory.js';
 import { hasMedia } from '../history/media.js';
 import { assertMessages } from '../history/message-shape.js';
@@ -11,15 +17,29 @@ import { assertSessionKey } from '../store/session-key.js';
  * @throws TurnError `forbidden` or `invalid_request`, before anything else looks at the request.
  */
 export function assertTurnRequest(request: TurnRequest): void {
-  const { principal, target, session, messages } = request;
+  const { principal, target, session, messages, approvals = [] } = request;
   const missing = missingScope(principal, ['chat']);
   if (missing !== undefined) throw new TurnError('forbidden', `This API token lacks the scope \`${missing}\`.`);
   if (!mayUse(principal, target)) throw new TurnError('forbidden', `This API token may not use '${target.name}'.`);
   if (session) assertSessionKey(session.key, 'session.key');
   assertMessages(messages);
-  if (messages.length === 0 && !request.approvals?.length)
+  assertDecisions(approvals);
+  if (messages.length === 0 && approvals.length === 0)
     throw new TurnError('invalid_request', 'messages must contain at least one message.', { param: 'messages' });
   if (!target.input.includes('image')) assertText(request);
+}
+
+/** A decision says one thing about one call. */
+function assertDecisions(approvals: readonly (Partial<ApprovalDecision> | null)[]): void {
+  const isValid = (one: Partial<ApprovalDecision> | null) =>
+    typeof one?.id === 'string' && typeof one.approve === 'boolean' && ['string', 'undefined'].includes(typeof one.reason);
+  if (!Array.isArray(approvals) || !approvals.every(isValid))
+    throw invalidDecisions('each needs an `id`, `approve` (true or false), and may have a `reason`');
+  if (new Set(approvals.map(({ id }) => id)).size < approvals.length) throw invalidDecisions('two are about the same call');
+}
+
+function invalidDecisions(why: string): TurnError {
+  return new TurnError('invalid_request', `The decisions about tool calls are not valid: ${why}.`, { param: 'approvals' });
 }
 
 /** Of a session's request, only what follows the last answer is new. */

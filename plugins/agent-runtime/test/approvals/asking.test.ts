@@ -101,7 +101,7 @@ t.test('calls of the client in the same step go out with the text, and their res
   const id = browser?.type === 'tool-call' ? browser.id : '';
   await app.ask(undefined, { ...more, messages: [result(id), user(`approve ${code}`)] });
   t.strictSame(app.ran, ['ls']);
-  t.strictSame(results(app, 1), ['opened', 'done']);
+  t.strictSame(results(app, 1), ['done', 'opened']);
 
   const later = await start({ steps, agent: { clientTools: 'passthrough' } });
   const events = await later.ask('Go', more);
@@ -113,7 +113,7 @@ t.test('calls of the client in the same step go out with the text, and their res
     'it still waits',
   );
   await later.ask(`approve ${asked(events)[0]?.code}`, more);
-  t.strictSame(results(later, 1), ['opened', 'done']);
+  t.strictSame(results(later, 1), ['done', 'opened']);
 });
 
 t.test('S-74 what is shown is what runs: defaults, the order of the schema, each value shortened for itself', async (t) => {

@@ -1,4 +1,4 @@
-import type { AgentEvent, Principal, SessionStore, Tool, ToolInterceptor } from '@plugboard/kernel';
+import type { AgentEvent, Interceptor, Principal, SessionStore, Tool, ToolInterceptor } from '@plugboard/kernel';
 import { conversationId, type TurnRequest } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import {
@@ -23,6 +23,7 @@ interface Options {
   readonly steps?: readonly (readonly ModelStep[])[];
   readonly effect?: Tool['effect'];
   readonly toolInterceptors?: Record<string, ToolInterceptor>;
+  readonly interceptors?: readonly Interceptor[];
   readonly store?: SessionStore;
   readonly clock?: ManualClock;
   readonly run?: Tool['run'];
@@ -35,6 +36,7 @@ export async function start({
   steps,
   effect = 'write',
   toolInterceptors,
+  interceptors,
   store,
   clock = new ManualClock(),
   run,
@@ -63,6 +65,7 @@ export async function start({
       clock: { single: true, tools: () => [NOON] },
     },
     ...(toolInterceptors && { toolInterceptors }),
+    ...(interceptors && { interceptors }),
     store: store ?? memoryStore(clock),
     clock,
   });

@@ -7,7 +7,7 @@ import type { ResponseSession } from './response-session.js';
 
 /**
  * Finds the session of each response. Continuing the newest response of a chain adds a turn to its
- * session. Continuing an older one, or one whose continuation already runs, copies the session up
+ * session, and so does deciding about calls that wait in a session. Continuing an older one, or one whose continuation already runs, copies the session up
  * to it: a separate branch.
  */
 export class ResponseSessions {
@@ -22,7 +22,7 @@ export class ResponseSessions {
   }
 
   /** The session of a response; undefined if it has none. @throws TurnError */
-  async find({ base, head, turn: { target, principal } }: Plan): Promise<ResponseSession | undefined> {
+  async find({ base, head, turn: { target, principal, approvals = [] } }: Plan): Promise<ResponseSession | undefined> {
     const session = (key: string, { isChain = true, isCopy = false } = {}): ResponseSession => {
       const conversation = conversationId({ project: principal.project, agent: target.name, key });
       return { key, conversation, isChain, isCopy };
@@ -38,6 +38,8 @@ export class ResponseSessions {
         const { conversation, turn, isChain } = base.previous;
         const { conversations } = this.#runtimes.one();
         const { id, turns, status } = await conversations.get(conversation, principal);
+        // What waits in a session is decided in it: a copy cannot run its calls.
+        if (approvals.length > 0 && turns === turn) return session(id.key, { isChain });
         const isNewest = isChain && turns === turn && status === 'idle';
         if (isNewest && !this.#busyChains.has(conversation)) {
           this.#busyChains.add(conversation);
