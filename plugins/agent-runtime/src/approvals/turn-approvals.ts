@@ -184,8 +184,8 @@ export class TurnApprovals implements ApprovalDesk {
   }
 
   /**
-   * Leaves out what readers know of approved calls: an interceptor may run a turn several times, and
-   * each time reports them.
+   * Leaves out what readers know of approved calls: an interceptor may run a turn several times,
+   * and each time reports them.
    */
   reportedOnce(batch: readonly AgentEvent[]): readonly AgentEvent[] {
     if (this.approved.length === 0) return batch;

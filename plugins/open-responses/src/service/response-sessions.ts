@@ -7,8 +7,8 @@ import type { ResponseSession } from './response-session.js';
 
 /**
  * Finds the session of each response. Continuing the newest response of a chain adds a turn to its
- * session, and so does deciding about calls that wait in a session. Continuing an older one, or one whose continuation already runs, copies the session up
- * to it: a separate branch.
+ * session, and so does deciding about calls that wait in a session. Continuing an older one, or one
+ * whose continuation already runs, copies the session up to it: a separate branch.
  */
 export class ResponseSessions {
   readonly #runtimes: Extensions<AgentRuntime>;
