@@ -17,10 +17,10 @@ export class TurnLimiter extends ConcurrencyLimiter {
         setting: 'limits.runningTurns',
       }),
       queue: budgets.create({
-        name: 'turns that wait for a permit',
+        name: 'queued turns',
         unit: 'turns',
         limit: queueLength,
-        setting: 'limits.runningTurns or limits.queuedTurns',
+        setting: 'limits.queuedTurns',
       }),
       rejection: () =>
         new TurnError(
