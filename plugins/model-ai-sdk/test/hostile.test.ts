@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createGzip } from 'node:zlib';
 import type { ModelRequest } from '@plugboard/kernel';
 import { Account, Budget, OPEN } from '@plugboard/kernel/contracts';
+import { modelRequest } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { CLOCK, connect, open, PROVIDERS, type ProviderName, readAll, readError } from './connection.js';
 import { namedEvent } from './servers/native-server.js';
@@ -154,5 +155,29 @@ t.test('the frames and lines of honest answers count each for itself', async (t)
     server.enqueue({ text: Array.from({ length: 3_000 }, (_, index) => `word ${index} `) });
     await readAll(connection, turn.request);
     t.ok(turn.budget.report.peak <= 2 * MIB, `${name}: ${turn.budget.report.peak} bytes for an answer of 3,000 events`);
+  }
+});
+
+t.test('S-75 a cancelled answer, and one whose reader left, leave nothing', async (t) => {
+  for (const leaves of [false, true]) {
+    const { state, connector } = await hostile(t, 'google', async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}\n\n');
+      response.write(`data: {"a":"${'x'.repeat(2 * MIB)}`);
+    });
+    const { budget, request, end } = turnWith(512 * MIB);
+    const abort = new AbortController();
+    const events = connector.stream(modelRequest('Hi', request), abort.signal)[Symbol.asyncIterator]();
+    await events.next();
+    while (budget.used < Account.costOf(MIB)) await new Promise((resolve) => setImmediate(resolve));
+    if (leaves) await events.return?.();
+    else {
+      abort.abort(new Error('cancelled'));
+      await t.rejects(events.next(), { message: 'cancelled' });
+    }
+    t.ok(budget.used <= 64 * 1024);
+    end();
+    t.equal(budget.used, 0);
+    while (state.open > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 });

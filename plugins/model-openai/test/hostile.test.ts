@@ -93,3 +93,26 @@ t.test('S-75 an answer does not keep what surrounds its words in memory', async 
     t.ok(grown < 5 * MIB, `${grown} bytes for 20 KB of words among ${name}`);
   }
 });
+
+t.test('S-75 a cancelled answer, and one whose reader left, leave nothing', async (t) => {
+  const { server, connector } = await open(t);
+  for (const leaves of [false, true]) {
+    server.enqueue({
+      raw: ['data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n', 'data: {"a":"', 'x'.repeat(2 * MIB), new Promise(() => {})],
+    });
+    const { budget, request, end } = turnWith(512 * MIB);
+    const abort = new AbortController();
+    const events = connector.stream(modelRequest('Hi', request), abort.signal)[Symbol.asyncIterator]();
+    await events.next();
+    while (budget.used < Account.costOf(MIB)) await new Promise((resolve) => setImmediate(resolve));
+    if (leaves) await events.return?.();
+    else {
+      abort.abort(new Error('cancelled'));
+      await t.rejects(events.next(), { message: 'cancelled' });
+    }
+    t.ok(budget.used <= 64 * 1024);
+    end();
+    t.equal(budget.used, 0);
+    t.equal(await server.requests.at(-1)?.ended, 'aborted');
+  }
+});
