@@ -28,7 +28,7 @@ for (const folder of globSync('plugins/*/src/index.ts', { cwd: root })) {
   for (const name of optionsOf(plugin?.configSchema)) known.add(name);
 }
 
-/** What names a setting: `setting: 'limits.memory'`, `raise maxTokens`, `limits.drain` in a text. */
+/** What names a setting: `setting: 'limits.memory'`, `raise maxTokens`, `limits.drain`. */
 const NAMED = [
   /\bsetting: ['`]([^'`]+)['`]/g,
   /\b(?:[Rr]aise|[Ll]ower|[Ii]ncrease) (?:the )?`?((?:\$\{\w+\}\.)?[a-z]+(?:\.[a-z]|[A-Z])[\w.]*)/g,
