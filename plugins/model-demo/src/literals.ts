@@ -1,3 +1,5 @@
+import { SHAPE_LIMITS } from '@plugboard/kernel/contracts';
+
 /** The literal values in a prompt, and the remaining words. */
 export interface Literals {
   /** Quoted texts, without their quotes. */
@@ -31,6 +33,7 @@ export function literalsOf(prompt: string): Literals {
   const rest = unquoted
     .split(/\s+/)
     .filter((word) => {
+      if (word.length > SHAPE_LIMITS.line) return true; // the expression takes time with the square of it
       const bare = word.replaceAll(/^[([{]+|[)\]},;:!?]+$|(?<=[^.])\.+$/g, '');
       if (!looksLikePath(bare)) return true;
       paths.push(bare);
