@@ -3,7 +3,7 @@ import { Account, Budget } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { AnswerMemory } from '../../src/limits/answer-memory.js';
 
-/** Bytes that are reserved for the arguments and names in these events. */
+/** Bytes that are reserved for the arguments, names and ids of calls in these events. */
 function reservedFor(...events: readonly ModelEvent[]): number {
   const budget = new Budget({ name: 'memory', unit: 'bytes', limit: 2 ** 24, setting: 'limits.memory' });
   const account = new Account(budget, undefined);
@@ -17,9 +17,9 @@ t.test('arguments that are streamed are counted once', async (t) => {
   const call = { type: 'tool-call', id: 'a', name: 'read', arguments: args } as const;
   const piece = (text: string) => ({ type: 'tool-call-delta', id: 'a', name: 'read', arguments: text }) as const;
   const streamed = [piece(''), piece(args.slice(0, 1_000)), piece(args.slice(1_000)), call];
-  t.equal(reservedFor(call), 4_004);
-  t.equal(reservedFor(...streamed), 4_004);
+  t.equal(reservedFor(call), 4_005);
+  t.equal(reservedFor(...streamed), 4_005);
   t.equal(reservedFor(piece(args)), 4_000, 'also those of a call that is never complete');
-  t.equal(reservedFor(...streamed, { ...call, id: 'b' }), 8_008, 'each call by itself');
-  t.equal(reservedFor(...streamed, call), 8_008, 'a later call with the same id');
+  t.equal(reservedFor(...streamed, { ...call, id: 'b' }), 8_010, 'each call by itself');
+  t.equal(reservedFor(...streamed, call), 8_010, 'a later call with the same id');
 });
