@@ -23,7 +23,15 @@ import {
   type ToolSource,
   ToolSources,
 } from '@plugboard/kernel';
-import { type AgentEvents, OPEN, type SessionRequest, type Target, type TurnRequest } from '@plugboard/kernel/contracts';
+import {
+  Account,
+  type AgentEvents,
+  Budget,
+  OPEN,
+  type SessionRequest,
+  type Target,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT } from '@plugboard/kernel/injection';
 import memoryPlugin from '@plugboard/store-memory';
 import { ManualClock, testContext } from '@plugboard/testing';
@@ -215,6 +223,13 @@ export function extensions<T>(values: Record<string, T>, shared: Record<string, 
     },
     [Symbol.iterator]: () => all[Symbol.iterator](),
   };
+}
+
+/** An account with room for all that a test reads, unless a limit in bytes says otherwise. */
+export function accountOf(limit = 100_000_000): Account {
+  const account = new Account(new Budget({ name: 'memory of callers', unit: 'bytes', limit, setting: 'limits.memory' }), OPEN);
+  account.hold();
+  return account;
 }
 
 export function user(content: string): Message {

@@ -44,9 +44,9 @@ export class ApprovalRoutes {
     return this.#runtimes.one().approvals;
   }
 
-  async #list({ query, principal }: HttpRequest): Promise<HttpReply> {
+  async #list({ query, principal, account }: HttpRequest): Promise<HttpReply> {
     const { limit, order, after } = listQueryOf(query);
-    const found = (await this.#approvals?.list({ limit: limit + 1, order, after }, principal)) ?? [];
+    const found = (await this.#approvals?.list({ limit: limit + 1, order, after }, principal, account)) ?? [];
     const page = new Page({ limit, maxBytes: this.#maxPageBytes });
     for (const approval of found) if (!page.add(bodyOf(approval))) break;
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: page.toText() };

@@ -1,4 +1,5 @@
 import type { Principal } from '../callers/principal.js';
+import type { Account } from './account.js';
 
 /**
  * The tool calls that wait for a person's approval. A principal reaches those of its project and
@@ -11,8 +12,11 @@ import type { Principal } from '../callers/principal.js';
  * @experimental
  */
 export interface Approvals {
-  /** Lists what waits, in the order of the requests. */
-  list(page: ApprovalListPage, principal: Principal): Promise<readonly Approval[]>;
+  /**
+   * Lists what waits, in the order of the requests. What is read of it is reserved in the account
+   * before (S-71).
+   */
+  list(page: ApprovalListPage, principal: Principal, account: Account): Promise<readonly Approval[]>;
   /**
    * Decides about a call. It runs, or is answered, with the next request of its session.
    * @throws TurnError `approval_not_found`; `approval_decided` with the earlier decision;

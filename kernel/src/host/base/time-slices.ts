@@ -4,11 +4,16 @@ import type { Clock } from './ambient.js';
 const WINDOW = 1_000;
 /** Milliseconds from which a piece of work is long: others notice that they wait for it. */
 const LONG = 1;
+/** How many times as long as its work a caller pauses that is ahead of another one. */
+const PAUSE = 2;
 /** Milliseconds of a window that must be in use before anybody has to wait. */
-const BUSY = 200;
+const BUSY = 50;
 /** Milliseconds by which a caller must have used more than another one to be ahead of it. */
 const MARGIN = 20;
-/** Milliseconds after which a caller that used nothing is no longer waited for. */
+/**
+ * Milliseconds after which a caller that used nothing is no longer there. A long piece of work and
+ * the pause after it, during which a caller may get nothing, do not count.
+ */
 const PRESENCE = 100;
 /** Milliseconds for which the least use of all is not computed again. */
 const LEAST_AGE = 5;
@@ -31,8 +36,8 @@ interface Use {
  *    begins at once. What it uses is measured to the end of this round of the event loop.
  * 2. After a long piece of work, requests wait until the event loop has gone round. Then the caller
  *    that has used least goes first, one piece of work in each round.
- * 3. A caller that has used more than another one pauses after a long piece of work for as long as
- *    it took: half of the time is left to the others. They do not wait for it.
+ * 3. A caller that has used more than another one pauses after a long piece of work for twice as
+ *    long as it took: most of the time is left to the others. They do not wait for it.
  */
 export class TimeSlices {
   readonly #clock: Clock;
@@ -50,6 +55,8 @@ export class TimeSlices {
   #isHeld = false;
   /** Until when callers pause that are ahead of others. */
   #pausedUntil = 0;
+  /** What the last long piece of work took. */
+  #lastLong = 0;
   #isTimed = false;
 
   constructor(clock: Clock) {
@@ -108,9 +115,10 @@ export class TimeSlices {
     if (renew(this.#total, now)) this.#forget(now);
     this.#total.recent += used;
     if (used < LONG) return;
+    this.#lastLong = used;
     this.#hold();
     if (this.#isBehind(use, now)) return;
-    this.#pausedUntil = now + used;
+    this.#pausedUntil = now + PAUSE * used;
   }
 
   #hold(): void {
@@ -179,7 +187,7 @@ export class TimeSlices {
     if (now < this.#least.until) return this.#least.use;
     let least = Number.POSITIVE_INFINITY;
     for (const use of this.#uses.values()) {
-      if (now - use.at > PRESENCE) continue;
+      if (now - use.at > PRESENCE + (1 + PAUSE) * this.#lastLong) continue;
       const used = usedIn(use, now);
       if (used >= LONG && used < least) least = used;
     }

@@ -69,7 +69,8 @@ interface ApprovalRecord {
   readonly caller: string;
   /** The caller; null for `OPEN`. */
   readonly principal: Principal | null;
-  readonly params: Readonly<Record<string, unknown>>;
+  /** The parameters of the turn. Only the first call that waits in a turn has them (S-69). */
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
   readonly spent: Spent;
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -102,7 +103,7 @@ export function encodeApproval({ id, ...record }: ApprovalRecord & { readonly id
 
 /** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
 export function settledApproval(approval: Approval): Approval {
-  return { ...approval, state: 'settled', outcome: undefined, params: {}, principal: null };
+  return { ...approval, state: 'settled', outcome: undefined, params: undefined, principal: null };
 }
 
 /** The id of the approval of a call: who knows the call finds it without an index. */

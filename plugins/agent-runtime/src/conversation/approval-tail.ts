@@ -103,7 +103,7 @@ export class ApprovalTail {
         ...this.#open.copied.map((id) => deniedMessage(id, DENIED_IN_COPY)),
       ],
       copied: this.#open.copied,
-      params: overtakes ? undefined : settled[0]?.params,
+      params: overtakes ? undefined : settled.find(({ params }) => params !== undefined)?.params,
       spent: overtakes ? NOTHING_SPENT : (settled[0]?.spent ?? NOTHING_SPENT),
     };
   }

@@ -162,7 +162,8 @@ export class SessionConversation implements TurnConversation {
     const again = this.#loaded.tail.approved.map(({ call }) => call.id);
     const open = new Set([...openToolCalls(answer), ...again]);
     const times = deps.approvals.timesOf(agent.approvalExpires);
-    return asked.filter(({ call }) => open.has(call.id)).map((approval) => ({ ...approval, ...times }));
+    const waiting = asked.filter(({ call }) => open.has(call.id));
+    return waiting.map(({ params, ...approval }, at) => ({ ...approval, ...times, ...(at === 0 && { params }) }));
   }
 
   /** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */

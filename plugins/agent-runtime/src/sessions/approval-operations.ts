@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Extensions, type PluginContext, type Principal, type SessionStore, SessionStores } from '@plugboard/kernel';
 import {
+  Account,
   type ApprovalDecision,
   type Approval as ApprovalInfo,
   type ApprovalListPage,
@@ -15,7 +17,7 @@ import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 
 /** Approvals that are read from the store at once, to find those that the caller may see. */
-const READ_AT_ONCE = 100;
+const READ_AT_ONCE = 20;
 
 /** What callers do with tool calls that wait, outside of turns. */
 export class ApprovalOperations implements Approvals {
@@ -33,17 +35,28 @@ export class ApprovalOperations implements Approvals {
     this.#agents = agents;
   }
 
-  async list({ limit, order, after }: ApprovalListPage, principal: Principal): Promise<readonly ApprovalInfo[]> {
+  async list(
+    { limit, order, after }: ApprovalListPage,
+    principal: Principal,
+    account: Account,
+  ): Promise<readonly ApprovalInfo[]> {
+    if (!mayDecideAny(principal)) return [];
     if (after !== undefined) await this.#require(after, principal);
+    const reserve = (bytes: number) => account.require(Account.costOf(bytes));
     const found: Approval[] = [];
     let last = after;
     while (found.length < limit) {
-      const stored = await this.#waiting({ limit: READ_AT_ONCE, order, after: last, agents: principal.agents }, principal);
+      const before = account.reserved;
+      const page = { limit: READ_AT_ONCE, order, after: last, agents: principal.agents, reserve };
+      const stored = await this.#waiting(page, principal);
       const now = this.#expiry.now();
       const visible = stored.map(approvalOf).filter((one) => mayDecide(one, principal) && one.expiresAt > now);
+      if (visible.length === 0) account.release(account.reserved - before);
       found.push(...visible);
       last = stored.at(-1)?.id;
       if (stored.length < READ_AT_ONCE) break;
+      await setImmediate(); // what was read is counted before more is
+      await account.timeSlice();
     }
     return found.slice(0, limit).map((approval) => this.#shown(approval));
   }
@@ -82,6 +95,11 @@ export class ApprovalOperations implements Approvals {
     const agent = this.#agents.revision.directory.named(approval.stored.session.agent);
     return shownApproval(approval, agent?.toolVisibility ?? 'none');
   }
+}
+
+/** Whether there can be any that the principal may list and decide. */
+function mayDecideAny({ scopes }: Principal): boolean {
+  return scopes.includes('approve') || scopes.includes('chat');
 }
 
 /** Whether the principal may list and decide it: by its scope, or because it began the turn. */

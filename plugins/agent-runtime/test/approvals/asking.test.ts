@@ -1,6 +1,6 @@
 import type { Tool } from '@plugboard/kernel';
 import t from 'tap';
-import { answerWith, callTools, endOf, textOfEvents, tool, user } from '../harness.js';
+import { accountOf, answerWith, callTools, endOf, textOfEvents, tool, user } from '../harness.js';
 import { ANNA, asked, results, start } from './support.js';
 
 t.test('AP-1 AP-3 a call that needs approval does not run, others do, and the text asks for a decision', async (t) => {
@@ -144,7 +144,7 @@ t.test('AP-6 toolVisibility hides arguments and names', async (t) => {
     const said = textOfEvents(await app.ask('List it'));
     t.match(said, text);
     t.notMatch(said, '"ls"');
-    t.match(await app.runtime.approvals.list({ limit: 1, order: 'asc' }, ANNA), [shown]);
+    t.match(await app.runtime.approvals.list({ limit: 1, order: 'asc' }, ANNA, accountOf()), [shown]);
   }
 });
 

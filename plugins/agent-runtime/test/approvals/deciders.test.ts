@@ -1,7 +1,7 @@
 import { type ApprovalDecision, OPEN } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { answerWith, callTools, endOf, user } from '../harness.js';
+import { accountOf, answerWith, callTools, endOf, user } from '../harness.js';
 import { ANNA, asked, BEN, BOSS, results, start } from './support.js';
 
 t.test('AP-6 another caller decides nothing, and is refused while calls wait', async (t) => {
@@ -12,7 +12,7 @@ t.test('AP-6 another caller decides nothing, and is refused while calls wait', a
   const items: ApprovalDecision[] = [{ id, approve: true }];
   t.match(endOf(await app.ask(undefined, { principal: BEN, approvals: items })), { failure: { code: 'approval_pending' } });
   await t.rejects(app.runtime.approvals.decide(id, { approve: true }, BEN), { code: 'approval_not_found' });
-  t.strictSame(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, BEN), []);
+  t.strictSame(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, BEN, accountOf()), []);
   t.strictSame(app.ran, []);
   await app.ask(`approve ${code}`);
   t.strictSame(app.ran, ['ls'], 'the caller that asked still decides');
@@ -31,7 +31,8 @@ t.test('AP-6 an approver lists and decides, and the loop goes on with the next r
   const app = await start();
   const [{ id = '' } = {}] = asked(await app.ask('List it'));
   const shown = { id, session: 's', agent: 'assistant', tool: { entry: 'shell', name: 'run' }, arguments: '{"command":"ls"}' };
-  for (const principal of [ANNA, BOSS]) t.match(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, principal), [shown]);
+  for (const principal of [ANNA, BOSS])
+    t.match(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, principal, accountOf()), [shown]);
   await t.rejects(app.runtime.approvals.decide(id, { approve: true }, { ...BOSS, project: 'other' }), {
     code: 'approval_not_found',
   });
@@ -53,7 +54,7 @@ t.test('AP-6 an approver lists and decides, and the loop goes on with the next r
 t.test('AP-6 on an open server every caller may decide', async (t) => {
   const app = await start();
   const [{ code = '', id = '' } = {}] = asked(await app.ask('List it', { principal: OPEN }));
-  t.match(await app.runtime.approvals.list({ limit: 1, order: 'asc' }, OPEN), [{ id }]);
+  t.match(await app.runtime.approvals.list({ limit: 1, order: 'asc' }, OPEN, accountOf()), [{ id }]);
   await app.ask(`approve ${code}`, { principal: OPEN });
   t.strictSame(app.ran, ['ls']);
   t.equal(app.calls[0]?.principal, OPEN);

@@ -1,7 +1,7 @@
 import type { Tool } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { answerWith, callTools, endOf, memoryStore, textOfEvents, tool, user } from '../harness.js';
+import { accountOf, answerWith, callTools, endOf, memoryStore, textOfEvents, tool, user } from '../harness.js';
 import { ANNA, asked, BOSS, idOf, results, start } from './support.js';
 
 t.test('AP-3 AP-4 the line of the next message decides, and the loop goes on where it stopped', async (t) => {
@@ -67,7 +67,7 @@ t.test('AP-4 what nobody decides in time counts as denied', async (t) => {
   const app = await start({ clock, agent: { approvalExpires: '1m' } });
   const [{ code = '', id = '' } = {}] = asked(await app.ask('List it'));
   clock.advance(60_000);
-  t.strictSame(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, ANNA), []);
+  t.strictSame(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, ANNA, accountOf()), []);
   await t.rejects(app.runtime.approvals.decide(id, { approve: true }, ANNA), { code: 'approval_expired' });
   await app.ask(`approve ${code}`);
   t.strictSame(app.ran, []);
@@ -203,4 +203,19 @@ t.test('a session whose calls wait: append is refused, cancel denies, a fork cop
   await app.ask(`approve ${code}`);
   t.strictSame(app.ran, []);
   t.match(results(app, 2), [/the conversation was cancelled before anybody approved it/]);
+});
+
+t.test('S-69 calls that wait in one turn keep its parameters once, and go on with them', async (t) => {
+  const store = memoryStore();
+  const run = (command: string): [string, unknown] => ['shell__run', { command }];
+  const steps = [callTools(run('ls'), run('pwd'), run('id')), answerWith('Done.')];
+  const app = await start({ store, steps });
+  const asking = asked(await app.ask('Go', { params: { stop: 'x'.repeat(100_000) } }));
+  const waiting = await store.approvals.waiting('default', { limit: 10, order: 'asc' });
+  t.equal(waiting.length, 3);
+  const bytes = waiting.reduce((sum, { text }) => sum + text.length, 0);
+  t.ok(bytes > 100_000 && bytes < 110_000, `${bytes} bytes`);
+  await app.ask(asking.map(({ code }) => `approve ${code}`).join('\n'));
+  t.strictSame(app.ran, ['ls', 'pwd', 'id']);
+  t.equal(String(app.model.asked[1]?.params.stop).length, 100_000);
 });

@@ -1,9 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Message, Principal, SessionStore } from '@plugboard/kernel';
-import { Account, Budget, conversationId, OPEN, TurnError } from '@plugboard/kernel/contracts';
+import { conversationId, OPEN, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { answerWith, endOf, gatedModel, ScriptedModel, senderFor, startRuntime, textOfEvents, tool, user } from '../harness.js';
+import {
+  accountOf,
+  answerWith,
+  endOf,
+  gatedModel,
+  ScriptedModel,
+  senderFor,
+  startRuntime,
+  textOfEvents,
+  tool,
+  user,
+} from '../harness.js';
 
 const ASSISTANT: Message = { role: 'assistant', content: 'Hi.' };
 /** It waits for a result. */
@@ -21,13 +32,6 @@ const code = (promise: Promise<unknown>) =>
     (error) => (error instanceof TurnError ? error.code : String(error)),
   );
 
-/** An account with room for all that a test reads. */
-function account(limit = 100_000_000): Account {
-  const opened = new Account(new Budget({ name: 'memory of callers', unit: 'bytes', limit, setting: 'limits.memory' }), OPEN);
-  opened.hold();
-  return opened;
-}
-
 async function conversing(app: Parameters<typeof startRuntime>[0] = {}) {
   const inner = await startRuntime({ models: { fast: new ScriptedModel(() => answerWith('ok')) }, ...app });
   return { ...inner, conversations: inner.runtime.conversations, send: senderFor(inner) };
@@ -37,7 +41,7 @@ t.test('S-71 what is read of a session is reserved before, or refused', async (t
   const { conversations, send } = await conversing();
   await send('x'.repeat(100_000));
   await conversations.putDocument(ID, 'resp_1', 'y'.repeat(100_000), OPEN);
-  const [small, large] = [account(100_000), account()];
+  const [small, large] = [accountOf(100_000), accountOf()];
   const page = { limit: 1, order: 'asc' } as const;
   t.equal(await code(conversations.turns(ID, page, OPEN, small)), 'overloaded');
   t.equal(await code(conversations.document('resp_1', OPEN, small)), 'overloaded');
@@ -65,7 +69,7 @@ t.test('a session created by a turn is a conversation with an opaque id', async 
     metadata: {},
     status: 'idle',
   });
-  const { turns } = await conversations.turns(ID, { limit: 10, order: 'asc' }, OPEN, account());
+  const { turns } = await conversations.turns(ID, { limit: 10, order: 'asc' }, OPEN, accountOf());
   t.match(turns, [{ turn: 1, record: { reason: 'stop', steps: [{ connection: 'fast' }], calls: [] } }]);
   t.strictSame(turns[0]?.messages, [user('Hello'), { role: 'assistant', content: 'ok' }]);
 });
@@ -81,7 +85,7 @@ t.test('C-193 a list is filtered by agent, status and a search, over pages of th
     await store.create(id, { metadata, messages: n === 0 ? say('Über RAIN') : [] });
   }
   const keys = async (page: object, principal = OPEN) =>
-    (await conversations.list({ limit: 100, order: 'asc', ...page }, principal, account())).map(({ id }) => id.key);
+    (await conversations.list({ limit: 100, order: 'asc', ...page }, principal, accountOf())).map(({ id }) => id.key);
   t.strictSame(await keys({ search: 'über rain' }), ['key 0'], 'the title');
   t.strictSame(await keys({ search: 'my trip' }), ['key 1'], 'the metadata title');
   t.strictSame(await keys({ search: 'KEY 59', order: 'desc', limit: 3 }), ['key 599', 'key 598', 'key 597'], 'the key');
@@ -115,7 +119,7 @@ t.test('C-192 a list has the sessions whose first turn runs, where they belong',
   const clock = new ManualClock();
   const { conversations, send, store } = await conversing({ models: { fast: model }, agents, clock });
   const listed = async (page: object, principal: Principal = OPEN) =>
-    await conversations.list({ limit: 10, order: 'desc', ...page }, principal, account());
+    await conversations.list({ limit: 10, order: 'desc', ...page }, principal, accountOf());
   const keys = async (page: object, principal?: Principal) => (await listed(page, principal)).map(({ id }) => id.key);
   const make = async (key: string) => {
     clock.advance(1_000);
@@ -330,7 +334,7 @@ t.test('S-01 S-03 S-04 a conversation is visible only to its project and to toke
   for (const stranger of [acme, narrow]) {
     for (const attempt of [
       conversations.get(ID, stranger),
-      conversations.turns(ID, { limit: 1, order: 'asc' }, stranger, account()),
+      conversations.turns(ID, { limit: 1, order: 'asc' }, stranger, accountOf()),
       conversations.setMetadata(ID, { a: 'b' }, stranger),
       conversations.append(ID, [user('x')], stranger),
       conversations.fork(ID, {}, stranger),
@@ -338,11 +342,13 @@ t.test('S-01 S-03 S-04 a conversation is visible only to its project and to toke
       conversations.delete(ID, stranger),
     ])
       t.equal(await code(attempt), 'conversation_not_found');
-    t.strictSame(await conversations.list({ limit: 10, order: 'asc' }, stranger, account()), []);
+    t.strictSame(await conversations.list({ limit: 10, order: 'asc' }, stranger, accountOf()), []);
     const after = { conversation: ID, updatedAt: 0 };
-    t.strictSame(await conversations.list({ limit: 10, order: 'asc', after }, stranger, account()), []);
+    t.strictSame(await conversations.list({ limit: 10, order: 'asc', after }, stranger, accountOf()), []);
   }
-  t.match(await conversations.list({ limit: 10, order: 'asc' }, OPEN, account()), [{ conversation: ID, turns: 1, metadata: {} }]);
+  t.match(await conversations.list({ limit: 10, order: 'asc' }, OPEN, accountOf()), [
+    { conversation: ID, turns: 1, metadata: {} },
+  ]);
 });
 
 t.test('tool calls are shown with entry and tool name, as far as the agent’s toolVisibility allows', async (t) => {
@@ -352,7 +358,7 @@ t.test('tool calls are shown with entry and tool name, as far as the agent’s t
     tools: { files },
   });
   await send('Hello');
-  const shown = await conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, account());
+  const shown = await conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, accountOf());
   t.equal(shown.toolVisibility, 'names');
   t.strictSame(shown.toolOf('files__read'), { entry: 'files', name: 'read' });
   t.equal(shown.toolOf('mine'), undefined);
@@ -362,7 +368,7 @@ t.test('the sessions of a removed agent can be read, without its tool calls', as
   const { conversations, store } = await conversing();
   const gone = { ...S, agent: 'gone' };
   await store.commit(gone, { expected: 0, messages: [user('Hello'), ASSISTANT] });
-  const shown = await conversations.turns(conversationId(gone), { limit: 1, order: 'asc' }, OPEN, account());
+  const shown = await conversations.turns(conversationId(gone), { limit: 1, order: 'asc' }, OPEN, accountOf());
   t.equal(shown.toolVisibility, 'none');
   t.equal(shown.toolOf('x'), undefined);
   t.equal(shown.turns.length, 1);
@@ -380,7 +386,7 @@ t.test('a session whose first turn runs is found, cancelled and deleted, also if
       await call(n + 1);
       if (onDisconnect === 'continue') caller.abort();
       t.match(await conversations.get(ID, OPEN), { id: S, conversation: ID, turns: 0, status: 'running' });
-      t.strictSame((await conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, account())).turns, [], 'none is stored');
+      t.strictSame((await conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, accountOf())).turns, [], 'none is stored');
       t.equal(await code(conversations.get(ID, { ...OPEN, project: 'acme' })), 'conversation_not_found');
       t.equal(await code(conversations.cancel(ID, { ...OPEN, agents: ['other'] })), 'conversation_not_found');
       t.match((await conversations[end](ID, OPEN)) ?? { status: 'idle' }, { status: 'idle' });
@@ -432,11 +438,11 @@ t.test('a failing store is reported as such, and the session continues', async (
     (store as { -readonly [K in keyof SessionStore]: unknown })[method] = broken;
     const attempt = {
       find: () => conversations.get(ID, OPEN),
-      list: () => conversations.list({ limit: 1, order: 'asc' }, OPEN, account()),
+      list: () => conversations.list({ limit: 1, order: 'asc' }, OPEN, accountOf()),
       delete: () => conversations.delete(ID, OPEN),
       fork: () => conversations.fork(ID, {}, OPEN),
       setMetadata: () => conversations.setMetadata(ID, {}, OPEN),
-      turns: () => conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, account()),
+      turns: () => conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, accountOf()),
     }[method];
     t.equal(await code(attempt()), 'store_failed', method);
     (store as { -readonly [K in keyof SessionStore]: unknown })[method] = works;
@@ -487,7 +493,7 @@ t.test('a document is kept with its session, for the same project and agents', a
   const { conversations, send } = await conversing();
   await send('Hello');
   await conversations.putDocument(ID, 'resp_1', '{"a":1}', OPEN);
-  t.strictSame(await conversations.document('resp_1', OPEN, account()), {
+  t.strictSame(await conversations.document('resp_1', OPEN, accountOf()), {
     conversation: ID,
     agent: 'assistant',
     text: '{"a":1}',
@@ -497,13 +503,13 @@ t.test('a document is kept with its session, for the same project and agents', a
     { ...OPEN, agents: ['billing'] },
   ];
   for (const principal of others) {
-    t.equal(await conversations.document('resp_1', principal, account()), undefined);
-    t.equal(await conversations.deleteDocument('resp_1', principal, account()), undefined);
+    t.equal(await conversations.document('resp_1', principal, accountOf()), undefined);
+    t.equal(await conversations.deleteDocument('resp_1', principal, accountOf()), undefined);
     t.equal(await code(conversations.putDocument(ID, 'resp_1', '', principal)), 'conversation_not_found');
   }
-  t.equal(await conversations.deleteDocument('resp_1', OPEN, account()), 0);
-  t.equal(await conversations.document('resp_1', OPEN, account()), undefined);
+  t.equal(await conversations.deleteDocument('resp_1', OPEN, accountOf()), 0);
+  t.equal(await conversations.document('resp_1', OPEN, accountOf()), undefined);
   await conversations.putDocument(ID, 'resp_2', '', OPEN);
   await conversations.delete(ID, OPEN);
-  t.equal(await conversations.document('resp_2', OPEN, account()), undefined);
+  t.equal(await conversations.document('resp_2', OPEN, accountOf()), undefined);
 });

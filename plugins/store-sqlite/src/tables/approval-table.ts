@@ -25,10 +25,13 @@ export class ApprovalTable {
     return row && approvalOf(project, row);
   }
 
-  waiting(project: string, { limit, order, after, agents }: ApprovalPage): readonly StoredApproval[] {
-    const statement = order === 'asc' ? this.#sql.oldest : this.#sql.newest;
+  waiting(project: string, { limit, order, after, agents, reserve }: ApprovalPage): readonly StoredApproval[] {
     const filter = agents === undefined ? null : JSON.stringify(agents);
-    const rows = statement.all(project, after ?? null, after ?? null, filter, filter, limit) as unknown as ApprovalRow[];
+    const wanted = [project, after ?? null, after ?? null, filter, filter, limit];
+    const sizes = order === 'asc' ? this.#sql.oldestSize : this.#sql.newestSize;
+    reserve?.(Number(sizes.get(...wanted)?.size ?? 0));
+    const statement = order === 'asc' ? this.#sql.oldest : this.#sql.newest;
+    const rows = statement.all(...wanted) as unknown as ApprovalRow[];
     return rows.map((row) => approvalOf(project, row));
   }
 
@@ -57,9 +60,10 @@ function approvalOf(project: string, { name, agent, key, waits, body }: Approval
   return { id: name, session: { project, agent, key }, waits: waits === 1, text: body };
 }
 
-const JOINED = `SELECT name, agent, key, waits, body FROM approval JOIN session ON session.id = approval.session
-  WHERE approval.project = ?`;
-const LISTED = (compare: '<' | '>', order: 'ASC' | 'DESC') => `${JOINED} AND waits = 1
+const JOINED = (what: string) =>
+  `SELECT ${what} FROM approval JOIN session ON session.id = approval.session WHERE approval.project = ?`;
+const ROW = 'name, agent, key, waits, body';
+const LISTED = (what: string, compare: '<' | '>', order: 'ASC' | 'DESC') => `${JOINED(what)} AND waits = 1
   AND (? IS NULL OR approval.id ${compare} (SELECT id FROM approval AS last WHERE last.project = approval.project AND last.name = ?))
   AND (? IS NULL OR agent IN (SELECT value FROM json_each(?)))
   ORDER BY approval.id ${order} LIMIT ?`;
@@ -68,9 +72,11 @@ const SQL = {
   put: `INSERT INTO approval (session, project, name, waits, body)
     SELECT session.id, session.project, ?, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ?
     ON CONFLICT (project, name) DO UPDATE SET waits = excluded.waits, body = excluded.body`,
-  get: `${JOINED} AND name = ?`,
+  get: `${JOINED(ROW)} AND name = ?`,
   size: 'SELECT octet_length(body) AS size FROM approval WHERE project = ? AND name = ?',
-  oldest: LISTED('>', 'ASC'),
-  newest: LISTED('<', 'DESC'),
+  oldest: LISTED(ROW, '>', 'ASC'),
+  newest: LISTED(ROW, '<', 'DESC'),
+  oldestSize: `SELECT total(size) AS size FROM (${LISTED('octet_length(body) AS size', '>', 'ASC')})`,
+  newestSize: `SELECT total(size) AS size FROM (${LISTED('octet_length(body) AS size', '<', 'DESC')})`,
   replace: 'UPDATE approval SET waits = ?, body = ? WHERE project = ? AND name = ? AND body = ?',
 } as const;

@@ -4,7 +4,7 @@ import { Account } from '@plugboard/kernel/contracts';
 const CONTROL_FRAME_HEAD = 6;
 
 /** A message that has arrived. */
-interface Arrived {
+export interface Arrived {
   /** Its memory. */
   readonly account: Account;
   /** Leaves the account, which has other holders if a response comes of the message. */

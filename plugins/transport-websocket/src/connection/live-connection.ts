@@ -13,7 +13,7 @@ import type { ConnectionLimits } from './connection-limits.js';
 import type { ConnectionQuery } from './connection-query.js';
 import { ConnectionResponses } from './connection-responses.js';
 import { Heartbeat } from './heartbeat.js';
-import { Inbox } from './inbox.js';
+import { type Arrived, Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
 
 /** The number of invalid messages within a minute that closes the connection. */
@@ -53,6 +53,8 @@ export class LiveConnection {
   readonly #heartbeat: Heartbeat;
   readonly #responses: ConnectionResponses;
   #onClose: () => void = () => {};
+  /** Resolves when the messages that wait for their turn have been handled. */
+  #before: Promise<void> | undefined;
   #invalid: number[] = [];
   #checking = false;
   /** The entry was removed: the connection closes when its responses have ended. */
@@ -85,7 +87,7 @@ export class LiveConnection {
       onRevoked: () => this.#close(CLOSE.tokenRevoked),
     });
     socket.prependListener('data', (data: Buffer) => this.#count(data)); // before `ws` reads it
-    ws.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    ws.on('message', (data, isBinary) => this.#arrive(data, isBinary));
     ws.on('ping', (data) => this.#inbox.controlFrame(data));
     ws.on('pong', (data) => {
       this.#inbox.controlFrame(data);
@@ -149,9 +151,24 @@ export class LiveConnection {
     this.#close(CLOSE.overloaded);
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
+  /** A message is handled when it is the client's turn, and after the messages before it (S-71). */
+  #arrive(data: RawData, isBinary: boolean): void {
     const text = String(data);
-    const { account, leave, fits } = this.#inbox.messageArrived(Buffer.byteLength(text));
+    const arrived = this.#inbox.messageArrived(Buffer.byteLength(text));
+    const receive = () => this.#receive(text, isBinary, arrived);
+    const slice = this.#before ? this.#before.then(() => arrived.account.timeSlice()) : arrived.account.timeSlice();
+    if (!slice) {
+      receive();
+      return;
+    }
+    const received = slice.then(receive);
+    this.#before = received;
+    void received.then(() => {
+      if (this.#before === received) this.#before = undefined;
+    });
+  }
+
+  #receive(text: string, isBinary: boolean, { account, leave, fits }: Arrived): void {
     try {
       if (this.#ws.readyState !== this.#ws.OPEN) return;
       this.#heartbeat.heard(this.#dependencies.clock.monotonic());
