@@ -161,11 +161,12 @@ export class Runtime implements AgentRuntime {
     const id = request.session && sessionOf(request, request.session);
     // A retry with an idempotency key waits for the stored answer instead of joining the turn.
     const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
-    const joined = !refusal && id && fingerprint && this.#sessions.join(id, fingerprint, request.signal);
+    const account = request.account ?? this.#memory.open(request.principal);
+    const joined = !refusal && id && fingerprint && this.#sessions.join(id, fingerprint, request.signal, account);
     if (joined) return joined;
     const turn = new TurnTask({
       request,
-      account: request.account ?? this.#memory.open(request.principal),
+      account,
       fingerprint,
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
       clock: this.#clock,

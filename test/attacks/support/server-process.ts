@@ -23,8 +23,11 @@ interface ServerProcessOptions {
   readonly heap?: number;
   /** The limit of open files. */
   readonly descriptors?: number;
-  /** Whether garbage is collected before each `status`, so that it shows live memory. */
-  readonly collectsGarbage?: boolean;
+  /**
+   * Whether garbage is collected before each `status`, so that it shows live memory. `young` leaves
+   * what has survived two collections of the young generation, dead or alive.
+   */
+  readonly collectsGarbage?: boolean | 'young';
   /**
    * Where standard error goes: a shell redirection such as `2>/dev/full`. By default the test reads
    * it.
@@ -32,7 +35,14 @@ interface ServerProcessOptions {
   readonly stderr?: string;
 }
 
-const COLLECT_GARBAGE = '--expose-gc --import=data:text/javascript,process.on(`SIGUSR2`,()=>{gc();gc()})';
+/**
+ * The options of Node with which a server collects garbage before each `status`.
+ *
+ * @param how calls of `gc`.
+ */
+const collecting = (how: string) => `--expose-gc --import=data:text/javascript,process.on(\`SIGUSR2\`,()=>{${how}})`;
+const COLLECT_ALL = collecting('gc();gc()');
+const COLLECT_YOUNG = collecting('gc({type:`minor`});gc({type:`minor`})');
 
 /** A budget of the server, in the line `status` of its log. */
 export interface BudgetStatus {
@@ -98,7 +108,7 @@ export class ServerProcess {
         PATH: process.env.PATH,
         MODEL_URL: models.url,
         MODEL_KEY,
-        NODE_OPTIONS: collectsGarbage ? COLLECT_GARBAGE : '',
+        NODE_OPTIONS: collectsGarbage === 'young' ? COLLECT_YOUNG : collectsGarbage ? COLLECT_ALL : '',
         ...options.env,
       }, // not what the test itself was started with
       stdio: ['ignore', 'pipe', 'pipe'],

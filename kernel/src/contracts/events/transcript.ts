@@ -35,7 +35,7 @@ export class Transcript {
       else if (event.type === 'tool-call') this.#call(event, event);
       else if (event.type === 'approval') this.#call(event.call, event);
       else if (event.type === 'tool-result') this.#result(event);
-      else if (event.type === 'extra') this.#extra = event.extra;
+      else if (event.type === 'extra') this.#attach(event);
       else if (event.type === 'step') {
         this.#closeStep();
         this.#past.push(event);
@@ -51,8 +51,8 @@ export class Transcript {
   }
 
   /**
-   * What was added so far, in fewer events: the text of a step is one. Reasoning, progress and
-   * usage are not among them.
+   * What was added so far, in fewer events: the text of a step is one. Reasoning, progress, usage
+   * and calls that are not complete are not among them.
    */
   events(): readonly AgentEvent[] {
     this.#addPast();
@@ -83,9 +83,14 @@ export class Transcript {
     if (this.#stepOpen || this.#approved.includes(result.id)) this.#results.push(result);
   }
 
+  #attach(event: AgentEvent & { readonly type: 'extra' }): void {
+    this.#addPast(event);
+    this.#extra = event.extra;
+  }
+
   #say(event: TurnText): void {
-    if (event.isNotice) return;
-    if (event.isRefusal) this.#refusal += event.text;
+    if (event.isNotice) this.#addPast(event);
+    else if (event.isRefusal) this.#refusal += event.text;
     else if (event.json === undefined) this.#text = this.#said() + event.text;
     else {
       this.#json ??= new LongText();

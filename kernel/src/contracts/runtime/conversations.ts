@@ -59,7 +59,12 @@ export interface Conversations {
   ): Promise<{
     readonly turns: readonly WatchedTurn[];
     readonly stored: number;
-    readonly events: AsyncIterable<{ readonly turn: WatchedTurn; readonly batch: readonly AgentEvent[] }> & {
+    readonly events: AsyncIterable<{
+      readonly turn: WatchedTurn;
+      readonly batch: readonly AgentEvent[];
+      /** Approximate bytes of what is made of the batch. */
+      readonly size: number;
+    }> & {
       return(): unknown;
     };
   }>;
@@ -102,7 +107,7 @@ export interface Conversation extends SessionInfo {
   readonly status: 'idle' | 'running' | 'quarantined';
 }
 
-/** A turn of a session that is watched. @experimental */
+/** A turn of a session that is watched: one object for all its watchers. @experimental */
 export interface WatchedTurn {
   /** The same for all watchers: that of its request, if it has one. */
   readonly id: string;
@@ -111,6 +116,8 @@ export interface WatchedTurn {
   readonly createdAt: number;
   /** The new messages of its request: those after the last answer, without system messages. */
   readonly messages: readonly Message[];
+  /** Bytes of the messages as JSON. */
+  readonly size: number;
   readonly approvals: readonly ApprovalDecision[];
   /** Whether other turns of its session had to end first when it was first shown. */
   readonly isWaiting: boolean;

@@ -1,11 +1,21 @@
 import type { AgentEvent, Clock } from '@plugboard/kernel';
-import type { Account, BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
+import type {
+  Account,
+  BusyMode,
+  Timer,
+  Transcript,
+  TurnEvents,
+  TurnRecord,
+  TurnRequest,
+  WatchedTurn,
+} from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
-import { Broadcast, type TurnReader, type Watcher } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
+import { TurnLog } from '../streams/turn-log.js';
 import type { IdempotentTurn } from './idempotency.js';
-import type { TurnRecorder } from './turn-recorder.js';
+import { TurnReader } from './turn-reader.js';
+import { type TurnRecorder, withReasoning } from './turn-recorder.js';
 
 /**
  * Where a turn stands:
@@ -48,12 +58,10 @@ export class TurnTask {
   number: number | undefined;
   /** Collects what happens in the turn. Set when it begins to run. */
   recorder: TurnRecorder | undefined;
-  /**
-   * The events that the readers have received after `started`, in fewer ones. Set with the answer.
-   */
-  soFar: () => Batch = () => [];
-  /** Its id for watchers. Set when it is first watched. */
-  watchId: string | undefined;
+  /** The turn as its watchers see it. Set when it is first watched. */
+  watched: WatchedTurn | undefined;
+  /** What the readers have received, as messages. Set with the answer. */
+  transcript: Transcript | undefined;
   readonly request: TurnRequest;
   /** When the request arrived, on the monotonic clock. */
   readonly arrivedAt: number;
@@ -61,13 +69,14 @@ export class TurnTask {
   readonly account: Account;
   readonly fingerprint: string | undefined;
   readonly idempotent: IdempotentTurn | undefined;
+  /** What its readers are sent. */
+  readonly log: TurnLog;
   /** The events for the caller of the turn. */
   readonly events: TurnEvents;
   /** Resolves with the terminal event. */
   readonly ended: Promise<TurnEnd>;
   readonly #clock: Clock;
   readonly #abort = new AbortController();
-  readonly #broadcast: Broadcast;
   readonly #resolveEnded: (end: TurnEnd) => void;
   #state: TurnState = 'waiting';
   #terminal: TurnEnd | undefined;
@@ -86,16 +95,12 @@ export class TurnTask {
     this.#clock = clock;
     this.arrivedAt = clock.monotonic();
     // Only a retry of the same request joins a turn that runs.
-    this.#broadcast = new Broadcast(fingerprint !== undefined, {
-      onReaderLeft: () => this.#onReaderLeft(),
-      cancel: () => this.cancel(),
-      record: () => this.recorder?.record,
-    });
+    this.log = new TurnLog(fingerprint !== undefined);
     const { promise, resolve } = Promise.withResolvers<TurnEnd>();
     this.ended = promise;
     this.#resolveEnded = resolve;
     // Ends the turn at once if its caller has gone already.
-    this.events = this.#connect(this.#broadcast.join(), request.signal);
+    this.events = this.#connect(new TurnReader(this), request.signal);
   }
 
   /** What happens if the session is busy. */
@@ -135,30 +140,31 @@ export class TurnTask {
     return target.onDisconnect === 'continue' && (session !== undefined || this.idempotent !== undefined);
   }
 
+  /** What has happened in the turn so far; undefined before it runs. */
+  get record(): TurnRecord | undefined {
+    return this.recorder?.record;
+  }
+
   /**
-   * Adds a reader, which receives the earlier events first.
+   * What its readers have received, in fewer events. The arguments of calls that the model is still
+   * writing come whole with the call.
+   */
+  get soFar(): Batch {
+    if (!this.#started) return [];
+    return [this.#started, ...(this.transcript ? withReasoning(this.transcript.events(), this.recorder) : [])];
+  }
+
+  /**
+   * Adds a reader, which receives the earlier events first: as they were, or in fewer events where
+   * the log no longer has them.
    *
    * @param signal aborts when the caller disconnects. If its reason is a `TurnError`, it ends the
    *   turn for all readers: the server stops.
-   * @returns undefined if the earlier events are no longer buffered.
+   * @param account in which the reader reserves what it reads.
    */
-  join(signal: AbortSignal): TurnEvents | undefined {
-    return this.#broadcast.isJoinable ? this.#connect(this.#broadcast.join(), signal) : undefined;
-  }
-
-  /**
-   * Passes what follows to a watcher, which is not a reader: it neither slows the turn nor keeps it
-   * running.
-   *
-   * @returns what was sent so far, in fewer events.
-   */
-  watch(watcher: Watcher): Batch {
-    this.#broadcast.watch(watcher);
-    return this.#started ? [this.#started, ...this.soFar()] : [];
-  }
-
-  unwatch(watcher: Watcher): void {
-    this.#broadcast.unwatch(watcher);
+  join(signal: AbortSignal, account: Account): TurnEvents {
+    const soFar = this.log.isWhole ? undefined : this.soFar;
+    return this.#connect(new TurnReader(this, { account, soFar }), signal);
   }
 
   /**
@@ -195,9 +201,9 @@ export class TurnTask {
     if (this.hasEnded) throw this.signal.reason;
     for (const event of batch) if (event.type === 'tool-call' && event.tool !== undefined) this.#toolsRan = true;
     const [first] = batch;
-    if (first?.type !== 'started') return this.#broadcast.write(batch);
+    if (first?.type !== 'started') return this.log.write(batch);
     this.#started = this.number === undefined ? first : { ...first, turn: this.number };
-    return this.#broadcast.write([this.#started, ...batch.slice(1)]);
+    return this.log.write([this.#started, ...batch.slice(1)]);
   }
 
   /**
@@ -248,7 +254,7 @@ export class TurnTask {
       this.#drop('ended');
     } else if (this.#state === 'running') {
       this.#abort.abort(reason);
-      this.#broadcast.removeLimit();
+      this.log.removeLimit();
       this.#settling = this.#clock.after(SETTLE_TIMEOUT, () => this.#drop('overdue'));
     }
   }
@@ -275,12 +281,22 @@ export class TurnTask {
     this.#settling?.cancel();
     this.recorder?.end(end);
     for (let release = this.#deferred.pop(); release; release = this.#deferred.pop()) release();
-    this.#broadcast.write(last);
-    this.#broadcast.end();
+    this.log.write(last);
+    this.log.close();
     this.#resolveEnded(end);
   }
 
+  /** A reader stopped reading, or has no memory for more. */
+  onReaderLeft(): void {
+    if (this.log.readers === 0 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
+  }
+
+  shortage(account: Account): Batch {
+    return [this.#failure(account.shortage())];
+  }
+
   #connect(reader: TurnReader, signal: AbortSignal): TurnEvents {
+    this.log.addReader(reader);
     const onAbort = () => this.#onDisconnect(reader, signal.reason);
     if (signal.aborted) onAbort();
     else {
@@ -293,20 +309,13 @@ export class TurnTask {
   /** The caller of a reader has disconnected, or the server ends its request. */
   #onDisconnect(reader: TurnReader, reason: unknown): void {
     if (reason instanceof TurnError) this.requestEnd(reason);
-    else if (this.#broadcast.readers === 1 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
-    else {
-      // The turn continues without this reader.
-      this.#broadcast.leave(reader);
-      reader.write([failed(failureOf(callerDisconnected(), this.#toolsRan))]);
-      reader.end();
-    }
+    // The end of the turn says how it ended.
+    else if (this.log.readers === 1 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
+    else reader.endWith([this.#failure(callerDisconnected())]);
   }
 
-  /**
-   * A reader stopped reading. If its caller has also disconnected, only the first of both counts.
-   */
-  #onReaderLeft(): void {
-    if (this.#broadcast.readers === 0 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
+  #failure(error: TurnError): TurnFailed {
+    return failed(failureOf(error, this.#toolsRan));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '@plugboard/kernel';
-import type { Timer, TurnEvents } from '@plugboard/kernel/contracts';
+import type { Account, Timer, TurnEvents } from '@plugboard/kernel/contracts';
 import { TurnError } from '@plugboard/kernel/contracts';
 import type { SessionHistory } from '../conversation/session-history.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
@@ -63,10 +63,11 @@ export class SessionActor {
 
   /**
    * Joins the turn of an equal request that waits or runs.
-   * @returns undefined if there is none, or it can no longer be joined.
+   * @param account in which the joining reader reserves what it reads.
+   * @returns undefined if there is none.
    */
-  join(fingerprint: string, signal: AbortSignal): TurnEvents | undefined {
-    return this.#find(fingerprint)?.join(signal);
+  join(fingerprint: string, signal: AbortSignal, account: Account): TurnEvents | undefined {
+    return this.#find(fingerprint)?.join(signal, account);
   }
 
   /** Queues a turn, or ends it at once with the reason why it is refused. */
@@ -129,9 +130,7 @@ export class SessionActor {
   }
 
   /** Why a turn is refused, if it is. */
-  #refusal({ onBusy, fingerprint }: TurnTask): TurnError | undefined {
-    if (fingerprint !== undefined && this.#find(fingerprint))
-      return sessionBusy('The same request is being answered, and it is too late to join its answer');
+  #refusal({ onBusy }: TurnTask): TurnError | undefined {
     if (onBusy === 'reject' && this.isBusy) return sessionBusy('The session is busy with another turn');
     // An interrupting turn always fits: it ends all others.
     if (onBusy !== 'interrupt' && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())

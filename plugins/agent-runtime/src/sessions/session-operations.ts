@@ -111,12 +111,12 @@ export class SessionOperations implements Conversations {
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {
     const { info } = await this.#requireOrBegun(conversation, principal);
-    const { turns, events } = this.#sessions.watch(info.id, maxBehind);
+    const watch = this.#sessions.watch(info.id, maxBehind);
     try {
       // Read after the watch has begun: no turn is in neither.
-      return { turns, events, stored: (await this.#find(conversation, principal))?.turns ?? 0 };
+      return { turns: watch.turns, events: watch, stored: (await this.#find(conversation, principal))?.turns ?? 0 };
     } catch (error) {
-      events.return();
+      void watch.return();
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 import type { Clock, IdSource, Logger, Message, PluginContext, SessionStore } from '@plugboard/kernel';
-import type { Budget, SessionId } from '@plugboard/kernel/contracts';
+import type { Account, Budget, SessionId } from '@plugboard/kernel/contracts';
 import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
@@ -92,8 +92,8 @@ export class SessionSupervisor {
   }
 
   /** @see SessionActor.join */
-  join(id: SessionId, fingerprint: string, signal: AbortSignal): TurnEvents | undefined {
-    return this.#active.get(nameOf(id))?.actor.join(fingerprint, signal);
+  join(id: SessionId, fingerprint: string, signal: AbortSignal, account: Account): TurnEvents | undefined {
+    return this.#active.get(nameOf(id))?.actor.join(fingerprint, signal, account);
   }
 
   /** Queues a turn in its session, or ends it at once with the reason why it is refused. */

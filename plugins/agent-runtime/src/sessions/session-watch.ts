@@ -1,50 +1,54 @@
 import type { AgentEvent, Clock, IdSource } from '@plugboard/kernel';
 import type { WatchedTurn } from '@plugboard/kernel/contracts';
-import { bytesOf } from '../history/message-size.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
-import { endOf, sizeOf } from '../streams/batch.js';
-import type { Watcher } from '../streams/broadcast.js';
-import { Channel } from '../streams/channel.js';
-
-/** Length of the id of a turn whose transport gave it none. */
-const ID_LENGTH = 24;
-
-interface Ambient {
-  readonly clock: Clock;
-  readonly ids: IdSource;
-}
+import { contentSize, endOf } from '../streams/batch.js';
+import { LogCursor } from '../streams/log-cursor.js';
+import { WatchedTask } from './watched-task.js';
 
 /** Events of a watched turn. */
 interface WatchedBatch {
   readonly turn: WatchedTurn;
   readonly batch: readonly AgentEvent[];
+  /** Approximate bytes of what the watcher makes of it. */
+  readonly size: number;
 }
 
+type Read = IteratorResult<WatchedBatch, undefined>;
+
 /**
- * One watcher of a session.
+ * One watcher of a session: a position in the log of each of its turns.
  *
- * 1. It is handed each turn that waits or runs, and later each turn that begins. The first batch of
- *    a turn is what the turn has sent before, perhaps nothing.
+ * 1. It reads each turn that waits or runs, and later each turn that begins. The first batch of a
+ *    turn is what the turn has sent before, perhaps nothing.
  * 2. No turn waits for it. If it falls too far behind, its events end: it watches again, and begins
  *    with the turns as they are then.
  */
-export class SessionWatch {
+export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefined> {
   /** Those that waited or ran when the watch began. */
   readonly turns: readonly WatchedTurn[];
-  readonly events: Channel<WatchedBatch>;
-  readonly #ambient: Ambient;
+  readonly #maxBehind: number;
+  readonly #ambient: { readonly clock: Clock; readonly ids: IdSource };
   readonly #onEnd: () => void;
-  readonly #watchers = new Map<TurnTask, Watcher>();
+  /** In the order of the turns. */
+  readonly #cursors: WatchCursor[] = [];
+  /** Resolves the read of the waiting watcher. */
+  #pending: ((result: Read) => void) | undefined;
+  #hasEnded = false;
 
   /**
    * @param tasks that wait or run, in their order.
    * @param maxBehind approximate bytes.
    * @param onEnd called when the watcher has left, or is too far behind.
    */
-  constructor(tasks: readonly TurnTask[], maxBehind: number, ambient: Ambient, onEnd: () => void) {
+  constructor(
+    tasks: readonly TurnTask[],
+    maxBehind: number,
+    ambient: { readonly clock: Clock; readonly ids: IdSource },
+    onEnd: () => void,
+  ) {
+    this.#maxBehind = maxBehind;
     this.#ambient = ambient;
     this.#onEnd = onEnd;
-    this.events = new Channel(maxBehind, sizeOfItem, () => this.#end());
     this.turns = tasks.map((task, ahead) => this.#add(task, ahead));
   }
 
@@ -52,56 +56,91 @@ export class SessionWatch {
    * A turn of the session begins. @param ahead how many waiting and running turns are before it.
    */
   add(task: TurnTask, ahead: number): void {
-    if (!this.#endIfBehind()) this.#add(task, ahead);
+    if (this.#hasEnded) return;
+    this.#add(task, ahead);
+    this.#wake();
+  }
+
+  next(): Promise<Read> {
+    const next = this.#take();
+    if (next || this.#hasEnded) return Promise.resolve(readOf(next));
+    return new Promise((resolve) => {
+      this.#pending = resolve;
+    });
+  }
+
+  return(): Promise<Read> {
+    this.#end();
+    return Promise.resolve(readOf(undefined));
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
   }
 
   #add(task: TurnTask, ahead: number): WatchedTurn {
-    const turn = watchedTurn(task, ahead, this.#ambient);
-    const watcher: Watcher = (batch) => {
-      if (this.#endIfBehind()) return;
-      if (endOf(batch)) this.#watchers.delete(task);
-      this.events.write({ turn, batch });
-    };
-    this.#watchers.set(task, watcher);
-    this.events.write({ turn, batch: task.watch(watcher) });
-    return turn;
+    task.watched ??= new WatchedTask(task, ahead, this.#ambient);
+    const cursor = new WatchCursor(task, task.watched, () => this.#wake());
+    task.log.addWatcher(cursor);
+    this.#cursors.push(cursor);
+    return task.watched;
   }
 
-  #endIfBehind(): boolean {
-    if (!this.events.isFull) return false;
-    this.events.end();
-    this.#end();
-    return true;
+  /** The next batch of the earliest turn that has one. */
+  #take(): WatchedBatch | undefined {
+    for (let index = 0; index < this.#cursors.length; index++) {
+      const cursor = this.#cursors[index];
+      const batch = cursor?.take();
+      if (!cursor || !batch) continue;
+      if (endOf(batch)) {
+        this.#cursors.splice(index, 1);
+        cursor.leave();
+      }
+      return { turn: cursor.turn, batch, size: contentSize(batch) };
+    }
+    return undefined;
+  }
+
+  #wake(): void {
+    if (this.#pending) {
+      const next = this.#take();
+      if (!next) return;
+      const give = this.#pending;
+      this.#pending = undefined;
+      give(readOf(next));
+    } else if (this.#cursors.reduce((sum, { unread }) => sum + unread, 0) >= this.#maxBehind) this.#end();
   }
 
   #end(): void {
-    for (const [task, watcher] of this.#watchers) task.unwatch(watcher);
-    this.#watchers.clear();
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    for (const cursor of this.#cursors.splice(0)) cursor.leave();
+    this.#pending?.(readOf(undefined));
+    this.#pending = undefined;
     this.#onEnd();
   }
 }
 
-function watchedTurn(task: TurnTask, ahead: number, { clock, ids }: Ambient): WatchedTurn {
-  const { target, messages, approvals = [] } = task.request;
-  task.watchId ??= task.request.id ?? ids.base62(ID_LENGTH);
-  const start = messages.findLastIndex(({ role }) => role === 'assistant') + 1;
-  return {
-    id: task.watchId,
-    target,
-    createdAt: Math.floor(clock.now() - (clock.monotonic() - task.arrivedAt)),
-    messages: messages.slice(start).filter(({ role }) => role !== 'system'),
-    approvals,
-    ahead,
-    isWaiting: task.isWaiting,
-    get record() {
-      return task.recorder?.record;
-    },
-    cancel: () => task.cancel(),
-  };
+/** The position of a watcher in the log of one turn. */
+class WatchCursor extends LogCursor {
+  readonly turn: WatchedTurn;
+  readonly #onWake: () => void;
+
+  constructor(task: TurnTask, turn: WatchedTurn, onWake: () => void) {
+    super(task.log, task.soFar);
+    this.turn = turn;
+    this.#onWake = onWake;
+  }
+
+  wake(): void {
+    this.#onWake();
+  }
+
+  leave(): void {
+    this.leaveLog();
+  }
 }
 
-/** The messages of a turn count with its first batch: both may be read late. */
-function sizeOfItem({ turn, batch }: WatchedBatch): number {
-  const isFirst = batch.length === 0 || batch[0]?.type === 'started';
-  return sizeOf(batch) + (isFirst ? turn.messages.reduce((sum, message) => sum + bytesOf(message), 0) : 0);
+function readOf(value: WatchedBatch | undefined): Read {
+  return value ? { value, done: false } : { value: undefined, done: true };
 }

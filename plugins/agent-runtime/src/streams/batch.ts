@@ -10,11 +10,18 @@ export type TurnEnd = TurnFinished | TurnFailed;
 
 /** What an event counts in addition to what it holds. */
 const EVENT_OVERHEAD = 64;
+/** What it counts where many are joined to one text. */
+const JOINED_OVERHEAD = 8;
 
 /** Approximate size of a batch in memory, in bytes. */
 export function sizeOf(batch: Batch): number {
+  return contentSize(batch) + (EVENT_OVERHEAD - JOINED_OVERHEAD) * batch.length;
+}
+
+/** Approximate bytes of what a reader makes of a batch. */
+export function contentSize(batch: Batch): number {
   let size = 0;
-  for (const event of batch) size += EVENT_OVERHEAD + sizeOfEvent(event);
+  for (const event of batch) size += JOINED_OVERHEAD + sizeOfEvent(event);
   return size;
 }
 

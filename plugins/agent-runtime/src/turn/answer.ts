@@ -3,7 +3,6 @@ import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contra
 import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import type { BegunTurn } from '../conversation/conversation.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { withReasoning } from '../lifecycle/turn-recorder.js';
 import { AnswerMemory } from '../limits/answer-memory.js';
 import { type Batch, endOf, sealed, type TurnEnd } from '../streams/batch.js';
 import { pulled, type WriteBatch } from '../streams/pulled.js';
@@ -28,7 +27,7 @@ export interface Answer {
 export async function answer(context: TurnContext, { turn, usage, approvals }: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
   const transcript = new Transcript();
-  task.soFar = () => withReasoning(transcript.events(), task.recorder);
+  task.transcript = transcript;
   let answered: Answer | undefined;
   const finish = (batch: Batch, end: TurnEnd): undefined => {
     // Tokens that were used before the first step are reported, but the agent's limits do not count

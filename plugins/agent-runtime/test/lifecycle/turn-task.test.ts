@@ -108,8 +108,7 @@ t.test('the last reader ends the turn, unless its agent continues without reader
     const { turn, hang } = await turnOf({ onDisconnect, signal: caller.signal, fingerprint: 'f' });
     hang();
     const retry = new AbortController();
-    const second = turn.join(retry.signal);
-    if (!second) throw new Error('the retry could not join');
+    const second = turn.join(retry.signal, turn.account);
     caller.abort();
     t.match(endOf(await collect(turn.events)), { failure: { code: 'abandoned' } }, 'the turn continues without the caller');
     t.notOk(turn.signal.aborted);

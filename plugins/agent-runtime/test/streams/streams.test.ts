@@ -3,8 +3,6 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { nameAtModel } from '../../src/directory/tool-names.js';
-import { Broadcast } from '../../src/streams/broadcast.js';
-import { Channel } from '../../src/streams/channel.js';
 import { pulled } from '../../src/streams/pulled.js';
 import { collect, request, ScriptedModel, startRuntime } from '../harness.js';
 
@@ -39,75 +37,6 @@ t.test('no event follows the terminal event, and a throw or an early end becomes
     const ended = await run(() => stream([started]), session);
     t.match(ended.all, [started, { failure: { code: 'crashed', toolsRan: false } }]);
     t.match(ended.errors, [{ message: /^i0: the interceptor ended without `finished` or `failed`/ }]);
-  }
-});
-
-t.test('channel: delivers in order, makes the writer wait when it is full, and ends', async (t) => {
-  const channel = new Channel<number>(
-    10,
-    (size) => size,
-    () => t.fail('no reader has left'),
-  );
-  t.equal(channel.write(1), undefined);
-  const full = channel.write(9);
-  t.type(full, Promise);
-  t.strictSame(await channel.next(), { value: 1, done: false });
-  await full;
-  t.strictSame(await channel.next(), { value: 9, done: false });
-  const waiting = channel.next();
-  t.equal(channel.write(3), undefined);
-  t.strictSame(await waiting, { value: 3, done: false });
-  const last = channel.next();
-  channel.end();
-  t.strictSame(await last, { value: undefined, done: true });
-  t.strictSame(await channel.next(), { value: undefined, done: true });
-  t.equal(channel.write(4), undefined, 'after the end nothing is kept');
-});
-
-t.test('channel: a reader that leaves resumes the writer once, and removeLimit ends the waiting', async (t) => {
-  let left = 0;
-  const channel = new Channel<number>(
-    1,
-    (size) => size,
-    () => left++,
-  );
-  const full = channel.write(1);
-  await channel.return();
-  await channel.return();
-  await full;
-  t.equal(left, 1);
-
-  const hurried = new Channel<number>(
-    1,
-    (size) => size,
-    () => {},
-  );
-  const stuck = hurried.write(1);
-  hurried.removeLimit();
-  await stuck;
-  t.equal(hurried.write(2), undefined);
-  hurried.end();
-  const all: number[] = [];
-  for await (const item of hurried) all.push(item);
-  t.strictSame(all, [1, 2]);
-});
-
-t.test('R-010 a channel of events is limited by their size, not their number', async (t) => {
-  const unread = () => new Broadcast(false, { onReaderLeft() {}, cancel: async () => {}, record: () => undefined }).join();
-  const many = unread();
-  for (let at = 0; at < 500; at++) t.equal(many.write([text('token')]), undefined);
-  const large = unread();
-  for (const event of [
-    text('x'.repeat(65_536)),
-    { type: 'text', text: '\n', json: '\\n'.repeat(32_768) },
-    { type: 'reasoning', text: 'x'.repeat(65_536) },
-    { type: 'tool-call', id: '1', name: 'f', arguments: 'x'.repeat(65_536), tool: undefined },
-    { type: 'tool-result', id: '1', content: '', images: ['x'.repeat(65_536)], isError: false, milliseconds: 1 },
-  ] satisfies AgentEvent[]) {
-    const full = large.write([event]);
-    t.type(full, Promise, event.type);
-    t.strictSame(await large.next(), { value: [event], done: false });
-    await full;
   }
 });
 
