@@ -9,7 +9,7 @@ import { isFailure, Recorder, recordedAnswer } from './recorded-answer.js';
 import { idempotencyKeyOf } from './request-headers.js';
 import { sessionRequestOf } from './session-request.js';
 import { TurnLogFields } from './turn-log-fields.js';
-import { TurnStream } from './turn-stream.js';
+import { KeepAlive, TurnStream } from './turn-stream.js';
 
 /**
  * Milliseconds from accepting a request until the head of a stream is sent, even if there is
@@ -167,12 +167,7 @@ export class TurnRoute implements HttpRoute {
       status: 200,
       headers: { ...stream.headers, ...headers, ...connectionHeader(peeked.connection) },
       body: new TurnStream(peeked.events, { writer, logFields, hasContent, onEnd: () => request.note(logFields.fields()) }),
-      keepAlive: {
-        every: stream.keepAliveEvery,
-        get text() {
-          return writer.comment;
-        },
-      },
+      keepAlive: new KeepAlive(stream.keepAliveEvery, writer),
     };
   }
 }

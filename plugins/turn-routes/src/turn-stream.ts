@@ -97,3 +97,22 @@ export class TurnStream implements AsyncIterableIterator<string, undefined> {
     return { value, done: false };
   }
 }
+
+/**
+ * What is sent while a stream is silent. A class, because V8 keeps the hidden class of a literal
+ * with an accessor, and the stream behind it, until its next full collection.
+ */
+export class KeepAlive {
+  /** Milliseconds. */
+  readonly every: number;
+  readonly #writer: TurnWriter;
+
+  constructor(every: number, writer: TurnWriter) {
+    this.every = every;
+    this.#writer = writer;
+  }
+
+  get text(): string {
+    return this.#writer.comment;
+  }
+}

@@ -2,6 +2,7 @@
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { LIVE_TRANSPORTS } from '../../support/live.js';
+import { LiveSocket } from '../../support/live-socket.js';
 import { created, respond } from '../../support/respond.js';
 import { ASSISTANT, type Reply, TestServer } from '../../support/test-server.js';
 
@@ -136,5 +137,41 @@ t.test('S-56 an answer without an end fails its turn, whatever it consists of', 
       t.match(response.body, { error: { message } });
     }
     await eventually(() => budget()?.used === 0);
+  }
+});
+
+t.test('S-67 what a turn was asked is reserved and rendered once, for all who watch', async (t) => {
+  const asked = 'x'.repeat(1024 * KIB);
+  for (const [memory, isShown] of [
+    ['24mb', true],
+    ['8mb', false],
+  ] as const) {
+    const { app, budget, chat } = await start(t, memory);
+    const { body } = await app.request('POST', '/v1/conversations', {}, { agent: 'assistant', id: 'c' });
+    const gate = Promise.withResolvers<void>();
+    app.models.respond({ text: ['Yes', gate.promise, '.'] });
+    const sockets = await Promise.all(Array.from({ length: 12 }, () => LiveSocket.open(t, app)));
+    for (const socket of sockets) {
+      socket.send({ type: 'svc:conversation.watch', conversation: (body as { id: string }).id });
+      await socket.until('svc:conversation.watched');
+      socket.ws.pause();
+    }
+    const answer = chat(asked, 'c');
+    await app.models.received(1);
+    await eventually(() => (budget()?.peak ?? 0) > 4 * asked.length || !isShown);
+    for (const socket of sockets) socket.ws.resume();
+    for (const socket of sockets) {
+      const events = await socket.until(isShown ? 'svc:session.state' : 'error');
+      if (isShown) {
+        const input = events.find(({ type }) => type === 'svc:response.input');
+        t.equal(input?.sequence_number, 2);
+        t.ok(JSON.stringify(input).includes(asked));
+      } else t.match(events.at(-1), { error: { code: 'overloaded', message: /`limits\.memory`/ } });
+    }
+    gate.resolve();
+    t.equal((await answer).status, 200, 'the turn is not disturbed');
+    t.ok((budget()?.peak ?? 0) < 9 * asked.length, 'three times for the request, three times for all who watch');
+    for (const socket of sockets) socket.ws.terminate();
+    t.ok(await eventually(() => budget()?.used === 0));
   }
 });

@@ -5,6 +5,7 @@
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { LIVE_TRANSPORTS } from '../../support/live.js';
+import { LiveSocket } from '../../support/live-socket.js';
 import { ASSISTANT } from '../../support/test-server.js';
 import { Neighbour } from '../support/neighbour.js';
 import { ServerProcess } from '../support/server-process.js';
@@ -145,6 +146,48 @@ t.test('S-56 endless answers do not end the server', async (t) => {
       }),
     );
     return (await Promise.all(sent)).map(({ status }) => status);
+  });
+});
+
+t.test('S-66 a thousand equal requests that join one turn do not end the server', async (t) => {
+  await survives(t, async (server, post) => {
+    const gate = Promise.withResolvers<void>();
+    const part = 'x'.repeat(3_000);
+    server.models.respond(({ body }) =>
+      JSON.stringify(body.messages).includes('join') ? { text: [...Array(100).fill(part), gate.promise] } : { text: 'ok' },
+    );
+    const sent = Array.from({ length: 1_000 }, () => post('/v1/chat/completions', chat('join', 'one')));
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    gate.resolve();
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    t.equal(server.models.requests.filter(({ body }) => JSON.stringify(body).includes('join')).length, 1);
+    t.ok(statuses.filter((status) => status === 200).length >= 20);
+    return statuses;
+  });
+});
+
+t.test('S-67 thirty sockets that watch a message of 9 MB do not end the server', async (t) => {
+  await survives(t, async (server, post) => {
+    await post('/v1/chat/completions', chat('x', 'watched'));
+    const { text } = await server.request('/v1/conversations', { headers: { authorization: `Bearer ${ATTACKER}` } });
+    const conversation = JSON.parse(text).data[0].id;
+    const sockets = await Promise.all(Array.from({ length: 30 }, () => LiveSocket.open(t, server, { token: ATTACKER })));
+    for (const socket of sockets) {
+      socket.send({ type: 'svc:conversation.watch', conversation });
+      await socket.until('svc:conversation.watched');
+      socket.ws.pause();
+    }
+    const gate = Promise.withResolvers<void>();
+    server.models.respond(async ({ body }) => {
+      if (JSON.stringify(body.messages.at(-1)).includes('slow')) await gate.promise;
+      return { text: 'ok' };
+    });
+    const asked = post('/v1/chat/completions', chat(`slow ${'x'.repeat(9 * MIB)}`, 'watched'));
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    gate.resolve();
+    const { status } = await asked;
+    for (const socket of sockets) socket.ws.terminate();
+    return [status];
   });
 });
 

@@ -18,6 +18,11 @@ export class EventNumbers {
     return this.#next;
   }
 
+  /** Leaves out a number. */
+  skip(): void {
+    this.#next++;
+  }
+
   /**
    * @param fields the event's other fields as JSON, for example
    * `"output_index":0,"item_id":"msg_1"`.

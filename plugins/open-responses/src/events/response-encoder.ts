@@ -120,6 +120,11 @@ export class ResponseEncoder {
     return this.#numbers.event('svc:response.input', `"input":${JSON.stringify(items)}`);
   }
 
+  /** The next event is one that another encoder of the same response has written. */
+  skip(): void {
+    this.#numbers.skip();
+  }
+
   /** `svc:ignored_params`. @param names what the request has and has no effect. */
   ignoredParams(names: readonly string[]): string {
     return this.#numbers.event('svc:ignored_params', `"params":${JSON.stringify(names)}`);

@@ -1,4 +1,5 @@
 import { Account, type Conversations, isTerminal, TurnError, type WatchedTurn } from '@plugboard/kernel/contracts';
+import { WatchedInput } from './watched-input.js';
 import { WatchedResponse, watchedId } from './watched-response.js';
 
 export interface ConversationWatchOptions {
@@ -6,12 +7,21 @@ export interface ConversationWatchOptions {
   readonly maxBehind: number;
   /** The option with that limit. */
   readonly setting: string;
-  /** In which what a turn has said before is reserved while it is sent. */
+  /** In which what a turn says is reserved while it is shown: each watcher writes it anew. */
   readonly account: Account;
+  /** Opens another account of the watcher, for what it shares with others. */
+  openAccount(): Account;
   /** Whether the watcher receives the events of a response already. */
   isRead(id: string): boolean;
   /** Unix time, seconds. */
   now(): number;
+}
+
+/** A response that is shown. */
+interface ShownResponse {
+  readonly response: WatchedResponse;
+  /** What is reserved for it. */
+  reserved: number;
 }
 
 /** Events of one response of a watched conversation. */
@@ -35,7 +45,7 @@ export class ConversationWatch {
   readonly #watch: Awaited<ReturnType<Conversations['watch']>>;
   readonly #options: ConversationWatchOptions;
   /** Those that are shown. */
-  readonly #running = new Map<WatchedTurn, WatchedResponse>();
+  readonly #running = new Map<WatchedTurn, ShownResponse>();
   readonly #seen = new WeakSet<WatchedTurn>();
   #isClosed = false;
 
@@ -55,19 +65,20 @@ export class ConversationWatch {
    */
   async *events(): AsyncGenerator<WatchedEvents> {
     const { account, isRead, now } = this.#options;
-    for await (const { turn, batch } of this.#watch.events) {
+    for await (const { turn, batch, size } of this.#watch.events) {
       const isNew = !this.#seen.has(turn);
       this.#seen.add(turn);
-      if (isRead(watchedId(turn))) this.#running.delete(turn);
-      else if (isNew) this.#running.set(turn, new WatchedResponse(turn, this.conversation));
-      const response = this.#running.get(turn);
-      if (!response) continue;
-      if (batch.some(isTerminal)) this.#running.delete(turn);
-      const events = [...(isNew ? response.begin() : []), ...response.write(batch, now())];
-      const cost = isNew ? Account.costOf(events.reduce((sum, event) => sum + event.length, 0)) : 0;
+      if (isRead(watchedId(turn))) this.#hide(turn);
+      else if (isNew) this.#running.set(turn, { response: new WatchedResponse(turn, this.conversation), reserved: 0 });
+      const shown = this.#running.get(turn);
+      if (!shown) continue;
+      const cost = Account.costOf(size);
       account.require(cost);
-      yield { events, running: this.#running.size };
-      account.release(cost);
+      shown.reserved += cost;
+      const { response } = shown;
+      if (isNew) yield* this.#begin(turn, response);
+      yield { events: response.write(batch, now()), running: this.#running.size - (batch.some(isTerminal) ? 1 : 0) };
+      if (batch.some(isTerminal)) this.#hide(turn);
     }
     if (!this.#isClosed) throw this.#behind();
   }
@@ -79,12 +90,30 @@ export class ConversationWatch {
 
   /** Ends a turn that is shown. Does nothing for any other id. */
   cancel(id: string): void {
-    for (const response of this.#running.values()) if (response.id === id) response.cancel();
+    for (const { response } of this.#running.values()) if (response.id === id) response.cancel();
   }
 
   close(): void {
     this.#isClosed = true;
     this.#watch.events.return();
+  }
+
+  *#begin(turn: WatchedTurn, response: WatchedResponse): Generator<WatchedEvents> {
+    const running = this.#running.size;
+    const input = WatchedInput.of(turn);
+    yield { events: response.begin(), running };
+    const event = response.input((render) => input.hold(render, () => this.#options.openAccount()));
+    try {
+      yield { events: [event, ...response.position()], running };
+    } finally {
+      input.release();
+    }
+  }
+
+  /** The turn is no longer shown: what was reserved for it is free. */
+  #hide(turn: WatchedTurn): void {
+    this.#options.account.release(this.#running.get(turn)?.reserved ?? 0);
+    this.#running.delete(turn);
   }
 
   #behind(): TurnError {

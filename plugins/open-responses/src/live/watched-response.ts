@@ -36,13 +36,29 @@ export class WatchedResponse {
     );
   }
 
-  /** The first events: that it exists, what was asked, and how many turns are ahead of it. */
+  /** The first events, before what was asked: that it exists. */
   begin(): readonly string[] {
-    const encoder = this.#encoder;
-    const events = [...encoder.begin(this.#isQueued ? 'queued' : 'in_progress')];
-    events.push(encoder.input(listedItems(turnInput(this.#turn), this.id)));
-    if (this.#isQueued) events.push(encoder.queuePosition(this.#turn.ahead));
-    return events;
+    return this.#encoder.begin(this.#isQueued ? 'queued' : 'in_progress');
+  }
+
+  /**
+   * What was asked, which all watchers are sent as the same event.
+   *
+   * @param hold returns the event, which it may have rendered before.
+   */
+  input(hold: (render: () => string) => string): string {
+    let isRendered = false;
+    const event = hold(() => {
+      isRendered = true;
+      return this.#encoder.input(listedItems(turnInput(this.#turn), this.id));
+    });
+    if (!isRendered) this.#encoder.skip();
+    return event;
+  }
+
+  /** How many turns are ahead of it, if it waits. */
+  position(): readonly string[] {
+    return this.#isQueued ? [this.#encoder.queuePosition(this.#turn.ahead)] : [];
   }
 
   /** @param now Unix time, seconds. */

@@ -1,5 +1,5 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
-import type { Account, AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
+import { Account, type AgentRuntime, type ClaimResult, type IdempotencyKey } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { estimateTokens } from '@plugboard/turn-routes';
@@ -37,6 +37,7 @@ export interface ResumedResponse {
 
 export class ResponseService {
   readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #budgets: PluginContext['budgets'];
   readonly #planner: ResponsePlanner;
   readonly #runner: ResponseRunner;
   readonly #live: LiveResponses;
@@ -45,7 +46,7 @@ export class ResponseService {
   readonly #memories = new ConnectionMemoryPool();
 
   constructor(
-    @inject(CONTEXT) { extensions }: PluginContext,
+    @inject(CONTEXT) { extensions, budgets }: PluginContext,
     @inject(ResponsePlanner) planner: ResponsePlanner,
     @inject(ResponseRunner) runner: ResponseRunner,
     @inject(LiveResponses) live: LiveResponses,
@@ -53,6 +54,7 @@ export class ResponseService {
     @inject(Compactor) compactor: Compactor,
   ) {
     this.#runtimes = extensions(AgentRuntimes);
+    this.#budgets = budgets;
     this.#planner = planner;
     this.#runner = runner;
     this.#live = live;
@@ -118,10 +120,14 @@ export class ResponseService {
   async watch(
     conversation: string,
     principal: Principal,
-    options: Omit<ConversationWatchOptions, 'now'>,
+    options: Omit<ConversationWatchOptions, 'now' | 'openAccount'>,
   ): Promise<ConversationWatch> {
     const watch = await this.#runtimes.one().conversations.watch(conversation, principal, options.maxBehind);
-    return new ConversationWatch(conversation, watch, { ...options, now: () => this.#planner.now() });
+    return new ConversationWatch(conversation, watch, {
+      ...options,
+      openAccount: () => new Account(this.#budgets.memory, principal),
+      now: () => this.#planner.now(),
+    });
   }
 
   /** The response that runs, or ended a short while ago; undefined if the caller reaches none. */
