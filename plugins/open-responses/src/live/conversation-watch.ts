@@ -77,15 +77,17 @@ export class ConversationWatch {
       shown.reserved += cost;
       const { response } = shown;
       if (isNew) yield* this.#begin(turn, response);
-      yield { events: response.write(batch, now()), running: this.#running.size - (batch.some(isTerminal) ? 1 : 0) };
-      if (batch.some(isTerminal)) this.#hide(turn);
+      const isLast = batch.some(isTerminal);
+      if (isLast) this.#running.delete(turn);
+      yield { events: response.write(batch, now()), running: this.#running.size };
+      if (isLast) account.release(shown.reserved);
     }
     if (!this.#isClosed) throw this.#behind();
   }
 
   /** Whether a response is shown and has not ended. */
   shows(id: string): boolean {
-    return [...this.#running.values()].some((response) => response.id === id);
+    return [...this.#running.values()].some(({ response }) => response.id === id);
   }
 
   /** Ends a turn that is shown. Does nothing for any other id. */
