@@ -22,7 +22,7 @@ const KINDS = ['tool', 'model', 'store', 'auth', 'transport', 'channel', 'interc
 
 const folder = await mkdtemp(join(tmpdir(), 'plugboard-'));
 t.teardown(() => rm(folder, { recursive: true, force: true }));
-t.setTimeout(900_000);
+t.setTimeout(1_200_000);
 
 const tarballs = join(folder, 'tarballs');
 const site = join(folder, 'My Agents');

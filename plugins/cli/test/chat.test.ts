@@ -68,7 +68,9 @@ t.test('chat --url: a stopped turn ends on the server even if the agent outlives
   await chat.shows('(stopped)');
   t.equal(await (await server.models.received(1)).ended, 'aborted');
   chat.type('\x03');
-  t.equal(await chat.code(), 0, 'between answers Ctrl-C ends the program');
+  await chat.shows('(Ctrl-C again ends the chat)');
+  chat.type('\x03');
+  t.equal(await chat.code(), 0, 'between answers a second Ctrl-C ends the program');
 });
 
 t.test('chat --url falls back to chat completions on a server without the live surface, and says so', async (t) => {
