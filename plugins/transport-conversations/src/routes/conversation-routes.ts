@@ -15,7 +15,7 @@ import {
   wrongValue,
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { findItem, type ReadTurns } from '../items/item-pages.js';
+import { findItem, paced } from '../items/item-pages.js';
 import { mapItemErrors, messagesOf } from '../items/items-to-messages.js';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { keyOf } from './key.js';
@@ -138,7 +138,7 @@ export class ConversationRoutes {
 
   /** The number of complete turns up to and including an item. */
   async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal, account: Account): Promise<number> {
-    const read: ReadTurns = (page) => this.#conversations.turns(conversation, page, principal, account);
+    const read = paced(account, (page) => this.#conversations.turns(conversation, page, principal, account));
     const found = await findItem(conversation, read, item);
     if (!found) throw invalidValue('after_item', 'the conversation has no such item');
     return found.isLast ? found.turn : found.turn - 1;

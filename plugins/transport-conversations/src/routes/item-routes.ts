@@ -4,7 +4,7 @@ import { connectionForTextOnly } from '@plugboard/open-responses';
 import { invalidRequest, invalidValue, listQueryOf, missingParameter, Page } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import type { Item } from '../items/item.js';
-import { findItem, type ReadTurns, readItems, releasing } from '../items/item-pages.js';
+import { findItem, paced, type ReadTurns, readItems } from '../items/item-pages.js';
 import { mapItemErrors, someMessagesOf } from '../items/items-to-messages.js';
 import { itemsOf } from '../items/turn-to-items.js';
 import { route } from './route.js';
@@ -45,7 +45,7 @@ export class ItemRoutes {
   async #list({ params: { id = '' }, query, principal, account }: HttpRequest): Promise<Page> {
     const range = listQueryOf(query);
     const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
-    if (await readItems(id, releasing(account, this.#turnsOf(id, principal, account)), range, page)) return page;
+    if (await readItems(id, this.#turnsOf(id, principal, account), range, page)) return page;
     await this.#conversations.get(id, principal); // throws 404 if the conversation does not exist
     throw invalidValue('after', 'the conversation has no such item');
   }
@@ -82,7 +82,7 @@ export class ItemRoutes {
   }
 
   #turnsOf(id: string, principal: Principal, account: Account): ReadTurns {
-    return (page) => this.#conversations.turns(id, page, principal, account);
+    return paced(account, (page) => this.#conversations.turns(id, page, principal, account));
   }
 
   get #conversations(): Conversations {

@@ -2,7 +2,7 @@ import type { Extensions } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { invalidValue, listQueryOf, Page } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { releasing } from '../items/item-pages.js';
+import { paced } from '../items/item-pages.js';
 import { readTurns } from '../turns/turn-pages.js';
 import { route } from './route.js';
 
@@ -35,7 +35,7 @@ export class TurnRoutes {
     const { conversations } = this.#runtimes.one();
     const range = listQueryOf(query);
     const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
-    const read = releasing(account, (turns) => conversations.turns(id, turns, principal, account));
+    const read = paced(account, (turns) => conversations.turns(id, turns, principal, account));
     if (await readTurns(id, read, range, page)) return page;
     await conversations.get(id, principal); // throws 404 if the conversation does not exist
     throw invalidValue('after', 'the conversation has no such turn');
