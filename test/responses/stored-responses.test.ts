@@ -2,7 +2,7 @@ import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { LIVE_TRANSPORTS, liveConfig } from '../support/live.js';
 import { type LiveEvent, type LiveResponseBody, LiveSocket, textOf } from '../support/live-socket.js';
-import { ASSISTANT, type Reply, TestServer } from '../support/test-server.js';
+import { ASSISTANT, type Reply, saying, TestServer } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
 
 const never = new Promise<never>(() => {});
@@ -316,4 +316,17 @@ t.test('C-230 without transport-sse a stream is refused with a sentence that nam
   const refused = await respond(app, { input: 'x', stream: true });
   t.match([refused.status, errorOf(refused).message], [400, /@plugboard\/transport-sse/]);
   t.equal((await respond(app, { input: 'x' })).status, 200);
+});
+
+t.test('deleting the only response of a chain keeps the turns that others added', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  for (const isShared of [true, false]) {
+    const { id } = made(await respond(app, { input: 'One' }));
+    const { body } = await app.get('/v1/conversations?limit=1');
+    const [conversation] = (body as { data: { id: string; turns: number }[] }).data;
+    if (isShared) await app.chat(saying('Two', { session_id: conversation?.id }));
+    t.equal((await app.request('DELETE', `/v1/responses/${id}`)).status, 200);
+    const left = await app.get(`/v1/conversations/${conversation?.id}`);
+    t.match(isShared ? left.body : left.status, isShared ? { turns: 2 } : 404);
+  }
 });

@@ -18,9 +18,8 @@ t.test('C-201 a connection says once that its conversation is gone, and begins a
   await live.ask({ model: 'assistant', input: 'Four' });
   t.same(askedContents(app), ['Three', 'Three', 'Four']);
 
-  t.match((await live.refuse({ model: 'other', input: 'Five' })).error, { code: 'previous_response_not_found' });
   await live.ask({ model: 'other', input: 'Six' });
-  t.same(askedContents(app), ['Six'], 'another agent has another conversation');
+  t.same(askedContents(app), ['Six'], 'a message to another agent begins a conversation with it');
   t.match((await live.refuse({ model: 'other', input: [] })).error, { code: 'empty_array' });
   await live.ask({ model: 'other', input: 'Seven' });
   t.same(askedContents(app), ['Six', 'Six', 'Seven'], 'an invalid request ends no conversation');
@@ -74,4 +73,21 @@ t.test('C-201 `svc:` events reach only connections that asked for them, also whe
   const { text } = await app.get(`/v1/responses/${start?.response?.id}?stream=true`);
   t.match(text, 'response.completed');
   t.notMatch(text, 'svc:');
+});
+
+t.test('R-080 requests of two streams reach a conversation in order, named by its id and by its key', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const { body } = await app.request('POST', '/v1/conversations', {}, { agent: 'assistant', id: 'c' });
+  const names = [(body as { id: string }).id, 'c'];
+  const live = await LiveSocket.open(t, app);
+  for (let n = 0; n < 12; n++) {
+    const asked = app.models.requests.length;
+    for (const lane of [0, 1]) {
+      live.create({ model: 'assistant', conversation: names[(lane + n) % 2], stream_id: `${lane}`, input: `${n}.${lane}` });
+    }
+    await live.until('response.completed');
+    await live.until('response.completed');
+    const said = app.models.requests.slice(asked).map(({ body }) => body.messages.at(-1)?.content);
+    t.same(said, [`${n}.0`, `${n}.1`]);
+  }
 });

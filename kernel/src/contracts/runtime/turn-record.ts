@@ -9,6 +9,8 @@ import type { Usage } from '../model/usage.js';
  * @experimental
  */
 export interface TurnRecord {
+  /** The id by which the caller knew the turn (`TurnRequest.id`), if it had one. */
+  readonly id?: string | undefined;
   /**
    * When the request arrived, since the epoch. Undefined if that is unknown: the process died
    * during the turn.

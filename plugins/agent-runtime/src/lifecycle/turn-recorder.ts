@@ -35,6 +35,7 @@ export class TurnRecorder {
   readonly #startedAt: number;
   readonly #queued: number;
   readonly #keepsReasoning: boolean;
+  readonly #id: string | undefined;
   readonly #steps: Step[] = [];
   readonly #calls: Call[] = [];
   /** The model call that answers now. */
@@ -52,8 +53,13 @@ export class TurnRecorder {
   #end: TurnEnd | undefined;
   #decisions: readonly Decision[] = [];
 
-  /** Made when the turn begins to run. @param keepsReasoning whether callers may see it. */
-  constructor({ arrivedAt, clock }: Arrival, keepsReasoning: boolean) {
+  /**
+   * Made when the turn begins to run.
+   * @param keepsReasoning whether callers may see it.
+   * @param id by which the caller knows the turn, if it does.
+   */
+  constructor({ arrivedAt, clock }: Arrival, keepsReasoning: boolean, id?: string) {
+    this.#id = id;
     this.#clock = clock;
     this.#arrivedAt = arrivedAt;
     this.#keepsReasoning = keepsReasoning;
@@ -97,6 +103,7 @@ export class TurnRecorder {
   get record(): TurnRecord {
     const end = this.#end;
     return {
+      ...(this.#id !== undefined && { id: this.#id }),
       startedAt: this.#startedAt,
       queued: this.#queued,
       duration: end ? this.#duration : this.#now(),

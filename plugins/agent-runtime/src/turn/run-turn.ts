@@ -27,7 +27,7 @@ export async function runTurn(task: TurnTask, history: SessionHistory | undefine
   try {
     const context = await admit(task, deps);
     const keepsReasoning = history !== undefined && context.agent.toolVisibility === 'full';
-    task.recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock: deps.clock }, keepsReasoning);
+    task.recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock: deps.clock }, keepsReasoning, task.request.id);
     const conversation = history ? new SessionConversation(context, history) : new StatelessConversation(context);
     const loaded = await conversation.load();
     try {

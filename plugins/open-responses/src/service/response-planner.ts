@@ -209,7 +209,8 @@ export class ResponsePlanner {
     const key = await this.#sessionKeyOf(request, target, principal);
     if (key !== undefined) return { base: request.generate === false ? fresh([]) : { kind: 'session', key } };
     const last = connection?.isConversation ? connection.memory.last(request.stream_id ?? '') : undefined;
-    const previous = request.previous_response_id ?? last?.id;
+    // A message to another agent begins a conversation with that one: agents share none.
+    const previous = request.previous_response_id ?? (last?.agent === target.name ? last.id : undefined);
     if (previous === undefined) return { base: fresh([]) };
 
     const remembered = connection?.memory.find(previous);

@@ -128,7 +128,7 @@ export class ResponseRunner {
     if (session) this.#sessions.end(session);
     this.#live.end(response, caller.resumable);
     const isLost = isUntold(end, response, caller);
-    if (session) this.#tidy(session, { isLost, isKept: stored && !isLost }, turn);
+    if (session) this.#tidy(session, { isLost, isKept: stored && !isLost }, caller);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
     if (!end.failure) {
@@ -151,7 +151,7 @@ export class ResponseRunner {
   #tidy(
     session: ResponseSession,
     { isLost, isKept }: { readonly isLost: boolean; readonly isKept: boolean },
-    { principal }: Plan['turn'],
+    { principal }: ResponseCaller,
   ): void {
     const { conversation } = session;
     const deleted =

@@ -1,5 +1,12 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
-import { Account, type AgentRuntime, type ClaimResult, type IdempotencyKey } from '@plugboard/kernel/contracts';
+import {
+  Account,
+  type AgentRuntime,
+  type ClaimResult,
+  CONVERSATION_PREFIX,
+  conversationId,
+  type IdempotencyKey,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { estimateTokens } from '@plugboard/turn-routes';
@@ -7,6 +14,7 @@ import { ConversationWatch, type ConversationWatchOptions } from '../live/conver
 import type { EventReader } from '../live/event-reader.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
+import { conversationName } from '../request/conversation-name.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
 import { type CompactedConversation, Compactor, type SummaryCaller } from './compactor.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
@@ -110,6 +118,17 @@ export class ResponseService {
       errorOf: plan.errorOf,
       create: (idempotency) => this.#runner.create(plan, idempotency),
     };
+  }
+
+  /**
+   * The opaque id of the conversation that a request names, by id or by key. The name itself if the
+   * request cannot be served; undefined if it names none.
+   */
+  conversationOf(request: ResponseRequest, defaultModel: string | undefined, principal: Principal): string | undefined {
+    const name = conversationName(request);
+    if (name === undefined || name.startsWith(CONVERSATION_PREFIX)) return name;
+    const found = this.#runtimes.one().resolve(request.model ?? defaultModel ?? '', principal);
+    return found.kind === 'target' ? conversationId({ project: principal.project, agent: found.target.name, key: name }) : name;
   }
 
   /**

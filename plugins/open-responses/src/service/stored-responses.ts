@@ -128,7 +128,7 @@ export class StoredResponses {
     const stored = await this.locate(id, principal, account);
     const left = stored && (await this.#conversations.deleteDocument(id, principal, account));
     if (!stored || left === undefined) return false;
-    if (stored.isChain && left === 0) await this.#deleteEmpty(stored.conversation, principal);
+    if (stored.isChain && left === 0) await this.#deleteEmpty(stored.conversation, principal, account);
     return true;
   }
 
@@ -143,15 +143,25 @@ export class StoredResponses {
     if (this.#emptied.delete(conversation) && !isKept) await this.#deleteEmpty(conversation, principal);
   }
 
-  /** Deletes a session without responses, once no turn uses it. */
-  async #deleteEmpty(conversation: string, principal: Principal): Promise<void> {
+  /**
+   * Deletes a session without responses, once no turn uses it. A session that somebody else has
+   * gone on with, such as chat completions, stays: its last turn is not one of a response.
+   * @param account in which that turn is reserved. Without it, nobody looks.
+   */
+  async #deleteEmpty(conversation: string, principal: Principal, account?: Account): Promise<void> {
     try {
       const { status } = await this.#conversations.get(conversation, principal);
-      if (status === 'idle') await this.#conversations.delete(conversation, principal);
-      else this.#emptied.add(conversation);
+      if (status !== 'idle') this.#emptied.add(conversation);
+      else if (!account || (await this.#isOfResponses(conversation, principal, account)))
+        await this.#conversations.delete(conversation, principal);
     } catch (error) {
       if (!(error instanceof TurnError) || error.code !== 'conversation_not_found') throw error;
     }
+  }
+
+  async #isOfResponses(conversation: string, principal: Principal, account: Account): Promise<boolean> {
+    const { turns } = await this.#conversations.turns(conversation, { order: 'desc', limit: 1 }, principal, account);
+    return turns.every(({ record }) => record?.id !== undefined);
   }
 
   /**

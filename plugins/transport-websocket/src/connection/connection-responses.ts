@@ -1,13 +1,12 @@
 import type { Clock, IdSource, Logger, Principal } from '@plugboard/kernel';
 import type { Account, TurnError } from '@plugboard/kernel/contracts';
-import {
-  type ConnectionMemory,
-  conversationName,
-  type EventReader,
-  type LiveResponse,
-  type PlannedResponse,
-  type ResponseRequest,
-  type ResponseService,
+import type {
+  ConnectionMemory,
+  EventReader,
+  LiveResponse,
+  PlannedResponse,
+  ResponseRequest,
+  ResponseService,
 } from '@plugboard/open-responses';
 import { asProtocolError } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
@@ -89,7 +88,9 @@ export class ConnectionResponses {
    */
   create(request: ResponseRequest, account: Account): void {
     const leave = account.hold();
-    const order = { stream: request.stream_id ?? '', conversation: conversationName(request) };
+    const { service, query, caller } = this.#options;
+    const conversation = service.conversationOf(request, query.model, caller.principal);
+    const order = { stream: request.stream_id ?? '', conversation };
     try {
       this.#streams.run(order, (started) => this.#create(request, account, started).finally(leave));
     } catch (error) {
