@@ -152,7 +152,7 @@ export class StarterStore implements SessionStore {
 
   async turns(
     id: SessionId,
-    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
+    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY, reserve }: TurnPage,
   ): Promise<readonly StoredTurn[]> {
     const { turns: stored = [], records = {} } = this.#state.sessions.get(keyOf(id)) ?? {};
     const turns: StoredTurn[] = stored.map((messages, i) => ({ turn: i + 1, messages, ...recordOf(records[i + 1]) }));
@@ -164,7 +164,9 @@ export class StarterStore implements SessionStore {
       bytes += bytesOf(messages);
       return !isFull;
     });
-    return structuredClone(fitting.slice(0, limit));
+    const page = fitting.slice(0, limit);
+    for (const turn of page) reserve?.(bytesOf(turn.messages)); // throws if the reader may not hold it
+    return structuredClone(page);
   }
 
   putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
@@ -225,9 +227,11 @@ export class StarterStore implements SessionStore {
       this.#change(({ sessions, documents }) => {
         if (sessions.has(keyOf(id))) documents.set(nameOf(id.project, name), { id: { ...id }, text });
       }),
-    get: async (project, name) => {
+    get: async (project, name, reserve) => {
       const found = this.#state.documents.get(nameOf(project, name));
-      return found && this.#state.sessions.has(keyOf(found.id)) ? structuredClone(found) : undefined;
+      if (!found || !this.#state.sessions.has(keyOf(found.id))) return undefined;
+      reserve?.(Buffer.byteLength(found.text));
+      return structuredClone(found);
     },
     delete: (project, name) =>
       this.#change(({ documents }) => {
