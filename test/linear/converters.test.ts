@@ -93,7 +93,7 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   openToolCalls,
   withSummary: (messages) => withSummary('so', messages),
   withTail: (messages) => withTail(messages, NO_TAIL, true),
-  withResults: (messages) => withResults(messages, messages, new Map()),
+  withResults: (messages) => withResults(messages, messages, new Map(), new Set()),
   withLead: (messages) => withLead(messages, messages),
   'MixedCalls.expand': (messages) => new MixedCalls(pending, 'a', OPEN).expand(messages, () => {}),
   withOwnExtras: (messages) => withOwnExtras(messages, 'c', []),

@@ -248,7 +248,7 @@ t.test('a list shows a session once that has a turn while the list is read', asy
       clock.advance(1);
       return found;
     };
-    const found = await conversations.list({ limit: 1_000, order, search: 'key' }, OPEN, account());
+    const found = await conversations.list({ limit: 1_000, order, search: 'key' }, OPEN, accountOf());
     t.equal(new Set(found.map(({ conversation }) => conversation)).size, found.length, order);
     t.ok(found.length >= 448);
   }
