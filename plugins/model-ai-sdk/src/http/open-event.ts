@@ -13,7 +13,7 @@ export interface OpenEvent {
 
 /** Chooses by the content type. */
 export function openEventOf(contentType: string | null): OpenEvent {
-  return contentType?.includes('amazon.eventstream') ? openFrame() : openServerSentEvent();
+  return contentType?.includes('amazon.eventstream') ? new OpenFrame() : openServerSentEvent();
 }
 
 /** Server-sent events: a blank line ends one. */
@@ -33,35 +33,31 @@ function openServerSentEvent(): OpenEvent {
 const HEAD = 4;
 
 /** The frames of Amazon Bedrock: each begins with its length. */
-function openFrame(): OpenEvent {
-  const head: number[] = [];
+class OpenFrame implements OpenEvent {
+  isUsable = true;
+  readonly #head: number[] = [];
   /** Bytes of the frame that are there, and that are missing. */
-  let size = 0;
-  let left = 0;
-  let isUsable = true;
-  return {
-    take(chunk) {
-      const largest = size + chunk.length;
-      isUsable = false;
-      for (let position = 0; position < chunk.length; ) {
-        let taken = 1;
-        if (left > 0) {
-          taken = Math.min(left, chunk.length - position);
-          left -= taken;
-        } else if (head.push(chunk[position] ?? 0) === HEAD) {
-          left = Math.max(0, Buffer.from(head).readUInt32BE() - HEAD);
-          head.length = 0;
-        }
-        position += taken;
-        size += taken;
-        if (left > 0 || head.length > 0) continue;
-        size = 0;
-        isUsable = true;
+  #size = 0;
+  #left = 0;
+
+  take(chunk: Uint8Array): number {
+    const largest = this.#size + chunk.length;
+    this.isUsable = false;
+    for (let position = 0; position < chunk.length; ) {
+      let taken = 1;
+      if (this.#left > 0) {
+        taken = Math.min(this.#left, chunk.length - position);
+        this.#left -= taken;
+      } else if (this.#head.push(chunk[position] ?? 0) === HEAD) {
+        this.#left = Math.max(0, Buffer.from(this.#head).readUInt32BE() - HEAD);
+        this.#head.length = 0;
       }
-      return largest;
-    },
-    get isUsable() {
-      return isUsable;
-    },
-  };
+      position += taken;
+      this.#size += taken;
+      if (this.#left > 0 || this.#head.length > 0) continue;
+      this.#size = 0;
+      this.isUsable = true;
+    }
+    return largest;
+  }
 }

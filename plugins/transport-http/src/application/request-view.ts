@@ -29,7 +29,8 @@ export class RequestView {
     this.requestId = requestId;
     this.acceptedAt = acceptedAt;
     this.signal = signal;
-    this.note = (fields) => exchange.note(fields);
+    // No arrow function: V8 keeps one that is assigned to a property until a full collection.
+    this.note = exchange.note.bind(exchange);
     this.exchange = exchange;
   }
 
