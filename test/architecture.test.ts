@@ -136,7 +136,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'lifecycle',
     'limits',
     'model',
-    'approvals',
+    'pending',
     'tools',
     'directory',
     'history/summary',

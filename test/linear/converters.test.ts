@@ -8,19 +8,25 @@ import type { Message, SessionStore } from '@plugboard/kernel';
 import { OPEN, openToolCalls, type Target, type TurnRecord, withSummary } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import ts from 'typescript';
-import type { Approval } from '../../plugins/agent-runtime/src/approvals/approval.js';
-import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/approvals/decision-lines.js';
-import { NO_TAIL } from '../../plugins/agent-runtime/src/conversation/approval-tail.js';
-import { withLead, withResults, withTail } from '../../plugins/agent-runtime/src/conversation/approved-results.js';
-import { MixedCalls } from '../../plugins/agent-runtime/src/conversation/mixed-calls.js';
 import { refuseExtras, withOwnExtras, withoutExtras } from '../../plugins/agent-runtime/src/history/extra.js';
 import { historyView, newestTurns, trimConversation } from '../../plugins/agent-runtime/src/history/history-view.js';
 import { withoutEarlierMedia } from '../../plugins/agent-runtime/src/history/media.js';
 import { assertMessages } from '../../plugins/agent-runtime/src/history/message-shape.js';
 import { prefixOf } from '../../plugins/agent-runtime/src/history/prefix.js';
-import { assertPairedToolCalls, messagesToAppend, newMessages } from '../../plugins/agent-runtime/src/history/session-input.js';
+import { resultsInOrder } from '../../plugins/agent-runtime/src/history/results-in-order.js';
+import {
+  assertPairedToolCalls,
+  hasNewMessages,
+  messagesToAppend,
+  newMessages,
+} from '../../plugins/agent-runtime/src/history/session-input.js';
 import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/history/summary/due-summary.js';
 import { summaryRequest } from '../../plugins/agent-runtime/src/history/summary/summary-request.js';
+import type { Approval } from '../../plugins/agent-runtime/src/pending/approval.js';
+import { ClientCalls } from '../../plugins/agent-runtime/src/pending/client-calls.js';
+import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/pending/decision-lines.js';
+import { inPlaceOfResults, withLead, withResults } from '../../plugins/agent-runtime/src/pending/results.js';
+import { NOTHING_OPEN } from '../../plugins/agent-runtime/src/pending/settled-calls.js';
 import { promptOf } from '../../plugins/model-ai-sdk/src/request/prompt.js';
 import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-dialect.js';
 import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';
@@ -92,10 +98,11 @@ function recordOf(messages: readonly Message[]): TurnRecord {
 const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   openToolCalls,
   withSummary: (messages) => withSummary('so', messages),
-  withTail: (messages) => withTail(messages, NO_TAIL, true),
-  withResults: (messages) => withResults(messages, messages, new Map(), new Set()),
+  inPlaceOfResults: (messages) => inPlaceOfResults(messages, NOTHING_OPEN),
+  resultsInOrder,
+  withResults: (messages) => withResults(messages, messages, [], new Set()),
   withLead: (messages) => withLead(messages, messages),
-  'MixedCalls.expand': (messages) => new MixedCalls(pending, 'a', OPEN).expand(messages, () => {}),
+  'ClientCalls.expand': (messages) => new ClientCalls(pending, 'a', OPEN).expand(messages, () => {}),
   withOwnExtras: (messages) => withOwnExtras(messages, 'c', []),
   refuseExtras,
   withoutExtras,
@@ -106,6 +113,7 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   assertMessages,
   prefixOf: (messages) => prefixOf(messages, []),
   newMessages: (messages) => newMessages(messages, messages),
+  hasNewMessages: (messages) => hasNewMessages(messages, messages),
   messagesToAppend: (messages) => messagesToAppend([], messages),
   assertPairedToolCalls: (messages) => assertPairedToolCalls(messages),
   dueSummary: (messages) => dueSummary({ messages }, [], 'summarize', BUDGET),
@@ -147,7 +155,9 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   digestOf: 'JSON and a hash',
   approvalNotice: 'its calls are limited, and each is cut',
   deniedNotice: 'its calls are limited, and each is cut',
-  startOfAnswer: 'one search',
+  keptNotice: 'joins the ids of calls, which are limited',
+  settledCalls: 'its calls are limited, one pass each',
+  settleOpenCalls: 'newMessages and inPlaceOfResults; its calls are limited',
   makeTurn: 'copies one list',
   budgetFor: 'sums up sizes',
   startOfTurn: 'one search; its callers are cases',
@@ -193,7 +203,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 
 const FOLDERS = [
   'kernel/src/contracts/messages',
-  'plugins/agent-runtime/src/{approvals,conversation,history,history/summary}',
+  'plugins/agent-runtime/src/{conversation,history,history/summary,pending}',
   'plugins/model-ai-sdk/src/request',
   'plugins/model-openai/src/request',
   'plugins/open-responses/src/{items,request,service}',

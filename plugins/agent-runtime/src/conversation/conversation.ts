@@ -1,18 +1,18 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
-import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import { answerTokens, mergeParams } from '../directory/parameters.js';
 import { type HistoryBudget, historyBudget } from '../history/history-view.js';
 import { estimateTokens, tokensOf } from '../history/message-size.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
+import type { PendingCalls } from '../pending/pending-calls.js';
 
 /** A turn that has begun. */
 export interface BegunTurn {
   readonly turn: Turn;
   /** Tokens that were used before its first model call. */
   readonly usage: Usage | undefined;
-  /** What it does with calls that need approval. */
-  readonly approvals: TurnApprovals;
+  /** Its calls that outlive it, and those of earlier turns. */
+  readonly pending: PendingCalls;
 }
 
 /**

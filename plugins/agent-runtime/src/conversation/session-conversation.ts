@@ -1,15 +1,9 @@
-import { audit, type Message, type Turn } from '@plugboard/kernel';
-import { openToolCalls } from '@plugboard/kernel/contracts';
-import { encodeApproval, type NewApproval, settledApproval } from '../approvals/approval.js';
-import { auditFields, callerFields } from '../approvals/approval-records.js';
-import { approvalNotice } from '../approvals/notice.js';
-import { TurnApprovals } from '../approvals/turn-approvals.js';
+import type { Message, Turn } from '@plugboard/kernel';
 import { type HistoryBudget, historyView } from '../history/history-view.js';
-import { hasNewMessages, newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { ApprovalTail, decisionsOf, isBlocked, NO_TAIL, type SettledTail } from './approval-tail.js';
-import { withResults, withTail } from './approved-results.js';
+import { settleOpenCalls } from '../pending/open-calls.js';
+import { PendingCalls } from '../pending/pending-calls.js';
 import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
 import { assertNotFull } from './session-limits.js';
@@ -25,8 +19,7 @@ interface SessionTurn {
   readonly added: readonly Message[];
   /** What fits of the stored messages. */
   readonly budget: HistoryBudget;
-  readonly tail: SettledTail;
-  readonly approvals: TurnApprovals;
+  readonly pending: PendingCalls;
 }
 
 /** The conversation of a session. */
@@ -49,33 +42,19 @@ export class SessionConversation implements TurnConversation {
     const stored = await history.current(task.account, deps, signal);
     task.defer(() => history.idle());
     assertNotFull(stored);
-    const { system, added, tail } = await this.#newMessages(stored.messages);
+    const { system, added, calls } = await settleOpenCalls(deps.approvals, request, history.id, stored.messages);
     const budget = await budgetFor(this.#context, [...system, ...added]);
     const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
-    const turn = tail.params ? { ...made, params: tail.params } : made;
-    // A response without a turn of its own belongs to the last one.
-    task.number = isBlocked(tail) && added.length === 0 ? stored.turns : stored.turns + 1;
-    task.recorder?.decide(decisionsOf(tail));
+    const turn = calls.params ? { ...made, params: calls.params } : made;
+    const { ids, approvals: records } = deps;
     const { principal } = request;
     const { params } = turn;
-    const { ids, approvals: records } = deps;
-    const approvals = new TurnApprovals({ ...tail, ids, principal, params, records, visibility: agent.toolVisibility });
-    this.#turn = { id: turn.id, stored, system, added, budget, tail, approvals };
+    const pending = new PendingCalls({ ids, principal, params, records, visibility: agent.toolVisibility, calls });
+    // A response without a turn of its own belongs to the last one.
+    task.number = pending.addsNothing(added) ? stored.turns : stored.turns + 1;
+    task.recorder?.decide(calls.decisions);
+    this.#turn = { id: turn.id, stored, system, added, budget, pending };
     return turn;
-  }
-
-  /** What the request adds, and what becomes of the calls that were open. */
-  async #newMessages(stored: readonly Message[]): Promise<Pick<SessionTurn, 'system' | 'added' | 'tail'>> {
-    const { request } = this.#context;
-    if (request.approvals === undefined && openToolCalls(stored).length === 0)
-      return { ...newMessages(stored, request.messages), tail: NO_TAIL };
-    const read = await ApprovalTail.read(this.#context, this.#history.id, stored);
-    // A decision before the caller's own results waits for them.
-    const results = read.decides && !hasNewMessages(stored, read.messages) ? read.openResults : [];
-    const { system, added: fresh } = newMessages(stored, read.messages, new Set([...read.callIds, ...results]), read.decides);
-    const tail = { ...(await read.settle(fresh.some(({ role }) => role !== 'tool'))), results };
-    const hasResults = read.messages.some(({ role }) => role === 'tool');
-    return { system, added: withTail(fresh, tail, hasResults), tail };
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
@@ -94,29 +73,26 @@ export class SessionConversation implements TurnConversation {
       throw error;
     }
     const summarizing = this.#summarizeIfDue();
-    const { approvals } = this.#loaded;
-    if (!summarizing) return { turn, usage: undefined, approvals };
+    const { pending } = this.#loaded;
+    if (!summarizing) return { turn, usage: undefined, pending };
     const summarized = await summarizing;
     this.#turn = { ...this.#loaded, stored: summarized.stored };
     const view = historyView(summarized.stored, added, agent.history.policy, budget);
-    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, approvals };
+    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, pending };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const { task, request, deps } = this.#context;
-    const { id: turnId, stored, added, tail, approvals: asking } = this.#loaded;
-    const state = request.commitState?.(this.#withNotice(answer));
-    if (isBlocked(tail) && added.length === 0) {
+    const { agent, task, request, deps } = this.#context;
+    const { id: turnId, stored, added, pending } = this.#loaded;
+    const state = request.commitState?.(pending.withNotice(answer));
+    if (pending.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is
       if (state) await deps.storeCall(() => this.#history.store.state.change(state), 'commit', this.#history.id);
       await task.idempotent?.store();
       return;
     }
-    const asked = isBlocked(tail) ? [] : this.#asked(answer);
-    const isAsked = new Set(asked.map(({ call }) => call.id));
-    const messages = withResults(added, answer, asking.outcomes, isAsked);
-    const decided = isBlocked(tail) ? [] : [...tail.approved, ...tail.denied];
-    const settled = decided.filter(({ call }) => !isAsked.has(call.id)).map(settledApproval);
+    const times = deps.approvals.timesOf(agent.approvalExpires);
+    const { messages, asked, approvals } = pending.commit(added, answer, times);
     const turn = {
       turnId,
       messages,
@@ -124,23 +100,10 @@ export class SessionConversation implements TurnConversation {
       user: request.session?.user,
       idempotency: task.idempotent?.answerRecord(),
       state,
-      ...(asked.length + settled.length > 0 && { approvals: [...asked, ...settled].map(encodeApproval) }),
+      ...(approvals.length > 0 && { approvals }),
     };
     await deps.storeCall(() => this.#history.commit(stored, turn), 'commit', this.#history.id);
-    for (const approval of asked) {
-      const fields = {
-        ...auditFields({ ...approval, stored: { session: this.#history.id } }),
-        ...callerFields(request.principal),
-      };
-      audit(deps.log, 'approval_requested', fields, 'a tool call waits for approval');
-    }
-  }
-
-  /** The answer as its reader sees it: with the server's text about the calls that wait. */
-  #withNotice(answer: readonly Message[]): readonly Message[] {
-    const { tail, approvals } = this.#loaded;
-    const content = approvalNotice(isBlocked(tail) ? approvals.waiting : approvals.asked, approvals.visibility);
-    return content === '' ? answer : [...answer, { role: 'assistant', content }];
+    for (const approval of asked) deps.approvals.auditRequest(approval, this.#history.id, request.principal);
   }
 
   async abandon(): Promise<void> {
@@ -152,18 +115,6 @@ export class SessionConversation implements TurnConversation {
   get #loaded(): SessionTurn {
     if (!this.#turn) throw new Error('the session has not been loaded');
     return this.#turn;
-  }
-
-  /** The calls that wait now, as they are stored. */
-  #asked(answer: readonly Message[]): readonly (NewApproval & { readonly createdAt: number; readonly expiresAt: number })[] {
-    const { agent, deps } = this.#context;
-    const { asked } = this.#loaded.approvals;
-    if (asked.length === 0) return [];
-    const again = this.#loaded.tail.approved.map(({ call }) => call.id);
-    const open = new Set([...openToolCalls(answer), ...again]);
-    const times = deps.approvals.timesOf(agent.approvalExpires);
-    const waiting = asked.filter(({ call }) => open.has(call.id));
-    return waiting.map(({ params, ...approval }, at) => ({ ...approval, ...times, ...(at === 0 && { params }) }));
   }
 
   /** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */

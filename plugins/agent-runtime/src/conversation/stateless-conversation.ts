@@ -1,14 +1,14 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import { Account } from '@plugboard/kernel/contracts';
-import { approvalNotFound } from '../approvals/approval-errors.js';
-import { TurnApprovals } from '../approvals/turn-approvals.js';
 import { historyView, startOfTurn } from '../history/history-view.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryOfAll } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
+import { approvalNotFound } from '../pending/approval-errors.js';
+import { ClientCalls } from '../pending/client-calls.js';
+import { PendingCalls } from '../pending/pending-calls.js';
 import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
-import { MixedCalls } from './mixed-calls.js';
 
 /**
  * A conversation without a session: the caller sends it with each request, or its transport does.
@@ -16,7 +16,7 @@ import { MixedCalls } from './mixed-calls.js';
 export class StatelessConversation implements TurnConversation {
   readonly #context: TurnContext;
   /** Present if one step may call both client tools and tools of the agent. */
-  readonly #mixedCalls: MixedCalls | undefined;
+  readonly #clientCalls: ClientCalls | undefined;
   /** The conversation before the turn. */
   #messages: readonly Message[];
 
@@ -25,11 +25,11 @@ export class StatelessConversation implements TurnConversation {
     this.#context = context;
     this.#messages = request.messages;
     if (agent.tools.length > 0 && agent.clientTools === 'passthrough')
-      this.#mixedCalls = new MixedCalls(deps.stores.one(), agent.name, request.principal);
+      this.#clientCalls = new ClientCalls(deps.stores.one(), agent.name, request.principal);
   }
 
   get isStored(): boolean {
-    return this.#mixedCalls !== undefined;
+    return this.#clientCalls !== undefined;
   }
 
   async load(): Promise<Turn> {
@@ -55,17 +55,17 @@ export class StatelessConversation implements TurnConversation {
   async begin(turn: Turn): Promise<BegunTurn> {
     const { agent, request, deps } = this.#context;
     const { ids } = deps;
-    const approvals = new TurnApprovals({
+    const pending = new PendingCalls({
       ids,
       principal: request.principal,
       visibility: agent.toolVisibility,
       params: turn.params,
     });
-    return { turn, usage: undefined, approvals };
+    return { turn, usage: undefined, pending };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const mixed = this.#mixedCalls;
+    const mixed = this.#clientCalls;
     const { task, deps } = this.#context;
     if (mixed) await deps.storeCall(() => mixed.save(this.#messages, answer), 'pendingToolCalls.save');
     await task.idempotent?.store();
@@ -99,7 +99,7 @@ export class StatelessConversation implements TurnConversation {
   }
 
   async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
-    const mixed = this.#mixedCalls;
+    const mixed = this.#clientCalls;
     if (!mixed) return messages;
     const { task, deps } = this.#context;
     const reserve = (bytes: number) => task.account.require(Account.costOf(bytes));

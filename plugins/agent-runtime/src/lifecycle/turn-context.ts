@@ -9,12 +9,12 @@ import type {
   ToolInterceptor,
 } from '@plugboard/kernel';
 import type { TurnRequest } from '@plugboard/kernel/contracts';
-import type { ApprovalRecords } from '../approvals/approval-records.js';
 import type { Agent } from '../directory/agent.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import type { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import type { TurnMemory } from '../limits/turn-memory.js';
 import type { ModelCalls } from '../model/model-calls.js';
+import type { ApprovalRecords } from '../pending/approval-records.js';
 import type { StoreCall } from '../store/store-call.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
 import type { Toolboxes } from '../tools/toolbox.js';

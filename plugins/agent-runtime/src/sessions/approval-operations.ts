@@ -10,9 +10,9 @@ import {
   type StoredApproval,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { type Approval, approvalOf, isOwn, shownApproval } from '../approvals/approval.js';
-import { approvalDecided, approvalExpired, approvalNotFound } from '../approvals/approval-errors.js';
-import { ApprovalRecords } from '../approvals/approval-records.js';
+import { type Approval, approvalOf, isOwn, shownApproval } from '../pending/approval.js';
+import { approvalDecided, approvalExpired, approvalNotFound } from '../pending/approval-errors.js';
+import { ApprovalRecords } from '../pending/approval-records.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 

@@ -15,6 +15,7 @@ import {
   ExpiryClock,
   isConversationId,
   type Metadata,
+  openToolCalls,
   SessionExists,
   type SessionId,
   type SessionInfo,
@@ -23,14 +24,14 @@ import {
   type TurnPage,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { approvalPending } from '../approvals/approval-errors.js';
-import { ApprovalRecords } from '../approvals/approval-records.js';
 import type { SessionHistory } from '../conversation/session-history.js';
 import { assertNotFull } from '../conversation/session-limits.js';
 import { assertMessages } from '../history/message-shape.js';
 import { messagesToAppend } from '../history/session-input.js';
 import { parseRecord } from '../lifecycle/turn-recorder.js';
 import { TurnMemory } from '../limits/turn-memory.js';
+import { approvalPending } from '../pending/approval-errors.js';
+import { ApprovalRecords } from '../pending/approval-records.js';
 import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
@@ -138,7 +139,7 @@ export class SessionOperations implements Conversations {
       const { signal } = new AbortController(); // a caller that has left does not stop it
       const stored = await history.current(account, { memory: this.#memory, storeCall: this.#storeCall }, signal);
       assertNotFull(stored);
-      const { approvals } = await this.#approvals.openIn(id, stored.messages);
+      const { approvals } = await this.#approvals.openIn(id, openToolCalls(stored.messages));
       if (approvals.length > 0) throw approvalPending();
       const fresh = messagesToAppend(stored.messages, messages);
       await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);

@@ -10,9 +10,9 @@ export class ToolRefused extends Error {
 export class ToolPostponed extends Error {
   override readonly name = 'ToolPostponed';
 
-  /** @param input the arguments that would run, as JSON. */
-  constructor(readonly input = '') {
-    super('the call waits for approval; let this error pass');
+  /** @param input the arguments that would run, as JSON, if not those of the call. */
+  constructor(readonly input?: string) {
+    super('the call waits for a person; let this error pass');
   }
 }
 
@@ -34,7 +34,7 @@ export class InterceptorFailed extends Error {
  *
  * @param validate returns what is wrong with arguments that an interceptor changed.
  * @param run runs the tool.
- * @param isApproved whether a person has approved the call.
+ * @param mayPostpone whether the call can wait: if not, `postpone` does nothing.
  * @throws ToolRefused, ToolPostponed, InterceptorFailed, or the error of the tool.
  */
 export async function runIntercepted(
@@ -42,14 +42,14 @@ export async function runIntercepted(
   call: Omit<InterceptedCall, 'postpone'>,
   validate: (input: InterceptedCall['input']) => string | undefined,
   run: (input: InterceptedCall['input']) => Promise<ToolOutput>,
-  isApproved: boolean,
+  mayPostpone: boolean,
 ): Promise<ToolOutput> {
   /** The interceptor that threw an error first; undefined for errors of the tool. */
   const origins = new Map<unknown, string | undefined>();
   let tool: Promise<ToolOutput> | undefined;
   let postponed: ToolPostponed | undefined;
   const postpone = () => {
-    if (isApproved) return;
+    if (!mayPostpone) return;
     if (tool) throw new Error('postpone() was called after the tool had started; call it before next(call)');
     postponed = new ToolPostponed();
     throw postponed;

@@ -16,16 +16,16 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
-/** The call waits for a person's approval, because of an interceptor. */
+/** A person must decide about the call first, because of an interceptor. It did not run. */
 export class Postponed {
   /** @param input the arguments that would run, as JSON. */
   constructor(readonly input: string) {}
 }
 
 interface ToolRunOptions {
-  /** Whether a person has approved the call. */
-  readonly isApproved: boolean;
-  /** The arguments that this person was shown, as JSON. No others may run. */
+  /** Whether interceptors can let the call wait for a person. */
+  readonly mayPostpone: boolean;
+  /** The only arguments that may run, as JSON. */
   readonly shown: string | undefined;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Whether the model accepts images. If not, it receives their type and size as text. */
@@ -84,7 +84,7 @@ async function attempt(
   known: AgentTool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { interceptors, seesImages, isApproved, shown }: ToolRunOptions,
+  { interceptors, seesImages, mayPostpone, shown }: ToolRunOptions,
 ): Promise<ToolOutcome | Postponed> {
   const { tool, entry, effect, limits, log } = known;
   try {
@@ -99,10 +99,10 @@ async function attempt(
       if (shown !== undefined && textOf(passed) !== shown) throw new ToolPostponed(textOf(passed));
       return tool.run(passed, call);
     };
-    const output = await runIntercepted(interceptors, intercepted, validate, run, isApproved);
+    const output = await runIntercepted(interceptors, intercepted, validate, run, mayPostpone);
     return toOutcome(output, limits.result, seesImages);
   } catch (error) {
-    if (error instanceof ToolPostponed) return new Postponed(error.input);
+    if (error instanceof ToolPostponed) return new Postponed(error.input ?? completeArguments(input, tool.inputSchema));
     if (error instanceof ToolRefused) return toolError(truncate(error.message, limits.result));
     if (!(error instanceof InterceptorFailed)) return toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result));
     log.error(

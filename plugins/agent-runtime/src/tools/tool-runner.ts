@@ -4,7 +4,6 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
-import { completeArguments } from './complete-arguments.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
 import { Postponed, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
@@ -16,34 +15,25 @@ export interface ServerCall {
   readonly index: number;
   /** Whether the model made the same call too often in a row. */
   readonly isRepeated?: boolean;
-  /** Present if a person approved the call, which an earlier turn made. */
-  readonly approved?: ApprovedCall;
+  /** The result of a valid call that does not run. */
+  readonly instead?: ToolOutcome | undefined;
+  /** Present for a call of an earlier turn, or of a person. */
+  readonly owned?: OwnedCall;
 }
 
-/** A call of an earlier turn that a person approved. */
-export interface ApprovedCall {
+/** Runs a call, within the limits of its tool. */
+export type CallRun = () => Promise<ToolOutcome | Postponed>;
+
+/** A call that somebody other than the turn decides about. Tool interceptors cannot postpone it. */
+export interface OwnedCall {
   /** The turn that made the call. */
   readonly turnId: string;
   /** The caller of that turn. */
   readonly principal: Principal;
-  /** The arguments that were shown, and run, as JSON. */
-  readonly arguments?: string;
-  /** Runs the call once, however often the turn is run. @param work what runs it. */
-  once(work: () => Promise<ToolOutcome | TurnApproval>): Promise<ToolOutcome | TurnApproval>;
-  /** Lets the call wait again, because other arguments would run than were shown. */
-  askAgain(changed: string): TurnApproval;
-  /** The call is about to run. Returns its result if it must not run. */
-  begin(tool: AgentTool | undefined): Promise<ToolOutcome | undefined>;
-  /** The call has a result. */
-  end(outcome: ToolOutcome): Promise<void>;
-}
-
-/** Where calls wait for a person's approval. */
-export interface ApprovalDesk {
-  /** Why no call can wait, as the result of the call. */
-  readonly refusal: ToolOutcome | undefined;
-  /** Lets a call wait. */
-  ask(call: ServerCall, tool: AgentTool): TurnApproval;
+  /** The only arguments that may run, as JSON. */
+  readonly shown?: string;
+  /** Runs the call, or says what becomes of it instead. */
+  settle(tool: AgentTool | undefined, run: CallRun): Promise<ToolOutcome | TurnApproval>;
 }
 
 /** What the calls of a turn share. */
@@ -52,7 +42,11 @@ interface ToolContext {
   readonly agent: Agent;
   readonly turn: Turn;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
-  readonly approvals: ApprovalDesk;
+  /**
+   * A tool interceptor asks for a person. Returns the result of the call, or that it waits.
+   * @param complete the arguments that would run, as JSON.
+   */
+  onPostponed(own: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
 }
 
 /** What the calls of one step share. */
@@ -146,9 +140,9 @@ export class ToolRunner {
       headers,
     }));
     try {
-      const outcome = await (own.approved
-        ? this.#approvedOutcome(own.approved, own, step, headers)
-        : this.#outcome(own, step, headers));
+      const known = step.toolbox.tools.get(call.name);
+      const run = () => this.#outcome(own, known, step, headers);
+      const outcome = await (own.owned ? own.owned.settle(known, run) : this.#settle(own, known, run, step));
       if ('type' in outcome) {
         span.end();
         return outcome;
@@ -162,28 +156,23 @@ export class ToolRunner {
     }
   }
 
-  /** The result of an approved call, which is kept before anybody receives it. */
-  #approvedOutcome(
-    approved: ApprovedCall,
+  /** The result of a call of this turn, unless it waits. */
+  async #settle(
     own: ServerCall,
-    step: Step,
-    headers: Record<string, string>,
+    known: AgentTool | undefined,
+    run: CallRun,
+    { onPostponed }: Step,
   ): Promise<ToolOutcome | TurnApproval> {
-    return approved.once(async () => {
-      const known = await approved.begin(step.toolbox.tools.get(own.call.name));
-      const outcome = known ?? (await this.#outcome(own, step, headers));
-      if (!('type' in outcome)) await approved.end(outcome);
-      return outcome;
-    });
+    const outcome = await run();
+    return outcome instanceof Postponed && known ? onPostponed(own, known, outcome.input) : (outcome as ToolOutcome);
   }
 
   async #outcome(
-    own: ServerCall,
-    { toolbox, agent, turn, interceptors, approvals, signal, emit }: Step,
+    { call, index, isRepeated, instead, owned }: ServerCall,
+    known: AgentTool | undefined,
+    { toolbox, agent, turn, interceptors, signal, emit }: Step,
     headers: Record<string, string>,
-  ): Promise<ToolOutcome | TurnApproval> {
-    const { call, index, isRepeated, approved } = own;
-    const known = toolbox.tools.get(call.name);
+  ): Promise<ToolOutcome | Postponed> {
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
       return toolError(`There is no tool "${call.name}". ${names === '' ? 'There are no tools' : `Available tools: ${names}`}.`);
@@ -193,26 +182,21 @@ export class ToolRunner {
     }
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
-    if (!approved && approvals.refusal && agent.approves(known)) return approvals.refusal;
+    if (instead) return instead;
     const progress = new ProgressReports(call.id, this.#clock, emit).report;
     const { session, requestId, metadata } = turn;
-    // An approved call is still that of the turn which made it.
-    const { turnId, principal } = approved ?? { turnId: turn.id, principal: turn.principal };
+    const { turnId, principal } = owned ?? { turnId: turn.id, principal: turn.principal };
     const caller = { principal, session, requestId, metadata };
     const context = { id: call.id, turnId, index, agent: agent.name, ...caller, headers, progress };
-    const outcome = await runTool(known, checked.input, context, {
+    return runTool(known, checked.input, context, {
       interceptors,
-      isApproved: approved !== undefined,
-      shown: approved?.arguments,
+      mayPostpone: owned === undefined,
+      shown: owned?.shown,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
       onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
-    if (!(outcome instanceof Postponed)) return outcome;
-    if (approved) return approved.askAgain(outcome.input);
-    const complete = completeArguments(checked.input, known.tool.inputSchema);
-    return approvals.refusal ?? approvals.ask({ ...own, call: { ...call, arguments: complete } }, known);
   }
 }
 

@@ -1,14 +1,15 @@
 import { audit, type HostView, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
 import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { digestOf } from '../approvals/approval.js';
-import { callerFields } from '../approvals/approval-records.js';
 import type { Agent } from '../directory/agent.js';
 import { mayUse } from '../directory/directory.js';
 import { RunningTurns } from '../lifecycle/running-turns.js';
 import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
-import { type ApprovedCall, type ServerCall, ToolRunner } from '../tools/tool-runner.js';
+import { digestOf } from '../pending/approval.js';
+import { callerFields } from '../pending/approval-records.js';
+import { Postponed } from '../tools/run-tool.js';
+import { type OwnedCall, type ServerCall, ToolRunner } from '../tools/tool-runner.js';
 import type { AgentTool, Toolbox } from '../tools/toolbox.js';
 import type { AgentRevision } from './agent-revision.js';
 import { CurrentAgents } from './current-agents.js';
@@ -118,12 +119,16 @@ export class AgentCardOperations implements AgentCards {
       arguments: run.arguments,
       tool: { entry, name: tool },
     } as const;
-    const askAgain = () => {
-      throw needsApproval();
+    const owned: OwnedCall = {
+      turnId: turn.id,
+      principal,
+      settle: async (_, runCall) => {
+        const outcome = await runCall();
+        if (outcome instanceof Postponed) throw needsApproval();
+        return outcome;
+      },
     };
-    const once: ApprovedCall['once'] = (work) => work();
-    const approved = { turnId: turn.id, principal, once, askAgain, begin: async () => undefined, end: async () => {} };
-    const own: ServerCall = { call, index: 0, ...(run.isApproved && { approved }) };
+    const own: ServerCall = { call, index: 0, ...(run.isApproved && { owned }) };
     const fields = { project: principal.project, agent: agent.name, tool: `${entry}/${tool}`, request_id: run.requestId };
     audit(
       log,
@@ -136,9 +141,8 @@ export class AgentCardOperations implements AgentCards {
       agent,
       turn,
       interceptors: revision.toolInterceptors.all(),
-      approvals: {
-        refusal: undefined,
-        ask: askAgain,
+      onPostponed: () => {
+        throw needsApproval();
       },
     };
     for await (const batch of this.#tools.run([own], context)) {

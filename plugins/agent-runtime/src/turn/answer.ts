@@ -1,9 +1,9 @@
 import type { Contribution, Interceptor, Turn } from '@plugboard/kernel';
 import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contracts';
-import type { TurnApprovals } from '../approvals/turn-approvals.js';
 import type { BegunTurn } from '../conversation/conversation.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
 import { AnswerMemory } from '../limits/answer-memory.js';
+import type { PendingCalls } from '../pending/pending-calls.js';
 import { type Batch, endOf, sealed, type TurnEnd } from '../streams/batch.js';
 import { pulled, type WriteBatch } from '../streams/pulled.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
@@ -24,7 +24,7 @@ export interface Answer {
  *
  * @throws TurnError, or another error, which is a defect.
  */
-export async function answer(context: TurnContext, { turn, usage, approvals }: BegunTurn): Promise<Answer> {
+export async function answer(context: TurnContext, { turn, usage, pending }: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
   const transcript = new Transcript();
   task.transcript = transcript;
@@ -48,11 +48,11 @@ export async function answer(context: TurnContext, { turn, usage, approvals }: B
   };
 
   const interceptors = deps.interceptors.all();
-  if (interceptors.length === 0) await loop(context, turn, approvals, transcript, write);
+  if (interceptors.length === 0) await loop(context, turn, pending, transcript, write);
   else {
-    for await (const batch of intercepted(context, turn, approvals, interceptors)) {
+    for await (const batch of intercepted(context, turn, pending, interceptors)) {
       assertBatch(interceptors, batch);
-      await write(approvals.reportedOnce(sealed(batch)));
+      await write(pending.reportedOnce(sealed(batch)));
       if (answered) break;
     }
   }
@@ -64,12 +64,12 @@ export async function answer(context: TurnContext, { turn, usage, approvals }: B
 function intercepted(
   context: TurnContext,
   turn: Turn,
-  approvals: TurnApprovals,
+  pending: PendingCalls,
   interceptors: readonly Contribution<Interceptor>[],
 ): AgentEvents {
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
-    if (!interceptor) return pulled((write) => innerLoop(context, current, approvals, write));
+    if (!interceptor) return pulled((write) => innerLoop(context, current, pending, write));
     const returned = interceptor.value(current, (next) => from(index + 1, next));
     return eventsOf(interceptor.entry, returned);
   };
@@ -77,9 +77,9 @@ function intercepted(
 }
 
 /** The loop inside of interceptors. Its own transcript has what it wrote before they changed it. */
-function innerLoop(context: TurnContext, turn: Turn, approvals: TurnApprovals, write: WriteBatch): Promise<void> {
+function innerLoop(context: TurnContext, turn: Turn, pending: PendingCalls, write: WriteBatch): Promise<void> {
   const transcript = new Transcript();
-  return loop(context, turn, approvals, transcript, (batch) => {
+  return loop(context, turn, pending, transcript, (batch) => {
     transcript.add(batch);
     return write(batch);
   });
@@ -88,10 +88,10 @@ function innerLoop(context: TurnContext, turn: Turn, approvals: TurnApprovals, w
 function loop(
   { agent, task, deps }: TurnContext,
   turn: Turn,
-  approvals: TurnApprovals,
+  pending: PendingCalls,
   transcript: Transcript,
   write: WriteBatch,
 ): Promise<void> {
   const memory = new AnswerMemory(task.account, deps.memory.answerSize);
-  return runLoop({ agent, turn, approvals, transcript, memory, deps, write, onToolsStart: () => task.beginTools() });
+  return runLoop({ agent, turn, pending, transcript, memory, deps, write, onToolsStart: () => task.beginTools() });
 }

@@ -16,14 +16,9 @@ import {
   type TurnApproval,
   TurnError,
   type TurnFinished,
-  type TurnText,
   type TurnToolCall,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import type { NewApproval, Spent } from '../approvals/approval.js';
-import { approvalNotice } from '../approvals/notice.js';
-import type { TurnApprovals } from '../approvals/turn-approvals.js';
-import { withLead } from '../conversation/approved-results.js';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { prefixOf } from '../history/prefix.js';
@@ -35,19 +30,23 @@ import { mayTrim, modelRequest, withPrompt } from '../model/model-request.js';
 import { type RequestOrigin, requestOrigin } from '../model/request-origin.js';
 import { StepReader } from '../model/step-reader.js';
 import { StreamedCalls } from '../model/streamed-calls.js';
+import type { Spent } from '../pending/approval.js';
+import type { PendingCalls } from '../pending/pending-calls.js';
+import { withLead } from '../pending/results.js';
 import type { Batch } from '../streams/batch.js';
 import type { WriteBatch } from '../streams/pulled.js';
 import { completeArguments } from '../tools/complete-arguments.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
+import type { ToolOutcome } from '../tools/run-tool.js';
 import type { ServerCall } from '../tools/tool-runner.js';
-import type { Toolbox } from '../tools/toolbox.js';
+import type { AgentTool, Toolbox } from '../tools/toolbox.js';
 import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
 import { exceededLimit } from './step-limits.js';
 
 export interface LoopOptions {
   readonly agent: Agent;
   readonly turn: Turn;
-  readonly approvals: TurnApprovals;
+  readonly pending: PendingCalls;
   /** What `write` has received, but for the batch with the terminal event. */
   readonly transcript: Transcript;
   /** Reserves the memory of the answer. */
@@ -62,7 +61,7 @@ export interface LoopOptions {
 /**
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
  * until it answers without a call, a limit is reached, it calls a client tool, or a call waits for
- * approval. Calls of an earlier turn that were approved run first.
+ * approval. Calls that an earlier turn left pending come first.
  *
  * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
@@ -101,7 +100,7 @@ class AgentLoop {
     this.#tools = tools;
     this.#origin = requestOrigin(options.turn, sessionOf(options.turn));
     this.#interceptors = options.deps.toolInterceptors.all();
-    const { toolCalls, maxToolCalls = Number.POSITIVE_INFINITY, repeated } = options.approvals.spent;
+    const { toolCalls, maxToolCalls = Number.POSITIVE_INFINITY, repeated } = options.pending.spent;
     const { limits } = options.agent;
     this.#toolCalls = toolCalls;
     this.#limits = { ...limits, toolCalls: Math.min(limits.toolCalls, maxToolCalls) };
@@ -109,19 +108,14 @@ class AgentLoop {
   }
 
   async run(): Promise<void> {
-    const { agent, turn, approvals, transcript, write } = this.#options;
+    const { agent, turn, pending, transcript, write } = this.#options;
     await write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(this.#mayAsk && { mayAsk: true }) }]);
-    if (approvals.note) await write([approvals.note]);
-    if (approvals.isBlocked) {
-      await write([...approvals.blocked, this.#finished('stop')]);
-      return;
-    }
-    const approved = approvals.calls;
-    if (approved.length > 0) await this.#runApproved(approved);
-    if (approvals.asked.length > 0) {
-      await write([noticeOf(approvals.asked, approvals), this.#finished('stop')]);
-      return;
-    }
+    const { events, isOver, calls } = pending.opening;
+    if (isOver) return void (await write([...events, this.#finished('stop')]));
+    if (events.length > 0) await write(events);
+    if (calls.length > 0) await this.#runEarlier(calls);
+    const asking = pending.closing;
+    if (asking) return void (await write([asking, this.#finished('stop')]));
     const lead = transcript.messages().length;
     const conversation = resultsInOrder(withLead(withPrompt(turn, agent), transcript.messages()));
     for (let step = 1; ; step++) {
@@ -142,22 +136,22 @@ class AgentLoop {
   }
 
   get #mayAsk(): boolean {
-    const { agent, approvals } = this.#options;
-    return approvals.refusal === undefined && [...this.#tools.toolbox.tools.values()].some((known) => agent.approves(known));
+    const { agent, pending } = this.#options;
+    return pending.canWait && [...this.#tools.toolbox.tools.values()].some((known) => agent.approves(known));
   }
 
-  /** Runs the calls of an earlier turn that were approved. */
-  async #runApproved(approved: readonly ServerCall[]): Promise<void> {
+  /** Runs calls of an earlier turn. */
+  async #runEarlier(calls: readonly ServerCall[]): Promise<void> {
     const { write, onToolsStart } = this.#options;
     const starting = onToolsStart();
     if (starting) await starting;
-    await write(approved.map(({ call }) => call));
-    await this.#runTools(approved);
+    await write(calls.map(({ call }) => call));
+    await this.#runTools(calls);
   }
 
   /** Writes what the model answers, up to the last batch. */
   async #callModel(step: number, messages: readonly Message[]): Promise<Answered> {
-    const { agent, turn, approvals, memory, deps, write } = this.#options;
+    const { agent, turn, pending, memory, deps, write } = this.#options;
     turn.signal.throwIfAborted();
     const asker = { request_id: turn.requestId, agent: agent.name };
     const headers: Record<string, string> = {};
@@ -172,8 +166,8 @@ class AgentLoop {
         turn,
         tools: this.#tools,
         origin: this.#origin,
-        // A turn that goes on after an approval does not begin again: it forces no tool call.
-        number: approvals.spent.steps + step,
+        // A turn that goes on does not begin again: it forces no tool call.
+        number: pending.spent.steps + step,
         messages,
         account: memory.account,
         headers,
@@ -224,7 +218,7 @@ class AgentLoop {
    * of the turn, if the turn ends with them.
    */
   async #runCalls(step: number, { read, streamed, last, prefix }: Answered): Promise<Batch | undefined> {
-    const { agent, turn, approvals, write, onToolsStart } = this.#options;
+    const { agent, turn, pending, write, onToolsStart } = this.#options;
     const { calls } = read;
     const isClientCall = (call: ModelToolCall) =>
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
@@ -242,7 +236,7 @@ class AgentLoop {
 
     const { toolbox } = this.#tools;
     const repeated = new Set(calls.filter((made) => !isClientCall(made) && this.#guard.repeats(made.name, made.arguments)));
-    approvals.beginStep(turn.id, { ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#guard.last });
+    pending.beginStep(turn.id, { ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#guard.last });
     const running: ServerCall[] = [];
     let index = firstIndex;
     const asked = calls.map((made): TurnToolCall | TurnApproval => {
@@ -250,9 +244,10 @@ class AgentLoop {
       const call = toolCall(streamed.takeId(made), made, origin, isClientCall(made) ? undefined : toolbox);
       if (!call.tool) return call;
       const own = { call, index: index++, isRepeated: repeated.has(made) };
-      const waits = own.isRepeated ? undefined : callToApprove(own, agent, toolbox, approvals);
-      if (!waits) running.push(own);
-      return waits ?? call;
+      const decided = own.isRepeated ? undefined : decideFirst(own, agent, toolbox, pending);
+      if (decided && 'type' in decided) return decided;
+      running.push({ ...own, instead: decided });
+      return call;
     });
     const starting = running.length > 0 ? onToolsStart() : undefined;
     if (starting) {
@@ -263,14 +258,16 @@ class AgentLoop {
     await this.#runTools(running);
 
     const reason = endsWithClientCalls ? 'tool_calls' : 'stop';
-    if (approvals.asked.length > 0) return [noticeOf(approvals.asked, approvals), this.#finished(reason)];
+    const asking = pending.closing;
+    if (asking) return [asking, this.#finished(reason)];
     return endsWithClientCalls ? [{ ...this.#finished(reason), ...read.named }] : undefined;
   }
 
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
-    const { agent, turn, approvals, memory, deps, write } = this.#options;
+    const { agent, turn, pending, memory, deps, write } = this.#options;
     const { toolbox } = this.#tools;
-    const calling = { toolbox, agent, turn, interceptors: this.#interceptors, approvals };
+    const onPostponed = (own: ServerCall, tool: AgentTool, complete: string) => pending.ask({ own, tool, complete });
+    const calling = { toolbox, agent, turn, interceptors: this.#interceptors, onPostponed };
     for await (const batch of deps.tools.run(calls, calling)) {
       memory.addResults(batch);
       await write(batch);
@@ -279,7 +276,7 @@ class AgentLoop {
 
   /** What the turn has used of the agent's limits with this step. */
   #spentWith(step: number): Spent {
-    const { spent } = this.#options.approvals;
+    const { spent } = this.#options.pending;
     return { steps: spent.steps + step, toolCalls: this.#toolCalls, tokens: spent.tokens + tokensUsed(this.#usage) };
   }
 
@@ -294,20 +291,21 @@ function sessionOf({ principal, agent, session }: Turn): SessionId | undefined {
 }
 
 /**
- * Lets a call wait for approval, if it needs one. Mistakes of the model are not shown to a person.
+ * Lets a call wait if a person must decide about it. Returns its result if it cannot wait. Mistakes
+ * of the model are not shown to a person.
  */
-function callToApprove(own: ServerCall, agent: Agent, { tools }: Toolbox, approvals: TurnApprovals): TurnApproval | undefined {
-  const known = tools.get(own.call.name);
-  if (!known || approvals.refusal || !agent.approves(known)) return undefined;
-  const checked = known.check(own.call.arguments);
-  if ('fault' in checked) return undefined;
-  const complete = completeArguments(checked.input, known.tool.inputSchema);
-  return approvals.ask({ ...own, call: { ...own.call, arguments: complete } }, known);
-}
-
-/** The server's text about the calls that wait. */
-function noticeOf(waiting: readonly Pick<NewApproval, 'call' | 'code' | 'changed'>[], { visibility }: TurnApprovals): TurnText {
-  return { type: 'text', text: approvalNotice(waiting, visibility), isNotice: true };
+function decideFirst(
+  own: ServerCall,
+  agent: Agent,
+  { tools }: Toolbox,
+  pending: PendingCalls,
+): TurnApproval | ToolOutcome | undefined {
+  const tool = tools.get(own.call.name);
+  if (!tool || !agent.approves(tool)) return undefined;
+  const checked = tool.check(own.call.arguments);
+  return 'fault' in checked
+    ? undefined
+    : pending.ask({ own, tool, complete: completeArguments(checked.input, tool.tool.inputSchema) });
 }
 
 function tokensUsed({ promptTokens, completionTokens }: Usage): number {

@@ -1,6 +1,6 @@
 import type { TurnFinished } from '@plugboard/kernel/contracts';
-import type { Spent } from '../approvals/approval.js';
 import type { Agent } from '../directory/agent.js';
+import type { Spent } from '../pending/approval.js';
 
 type Limit = NonNullable<TurnFinished['limit']>;
 

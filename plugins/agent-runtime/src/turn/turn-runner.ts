@@ -1,13 +1,13 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { ExpiryClock } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { ApprovalRecords } from '../approvals/approval-records.js';
 import type { SessionHistory } from '../conversation/session-history.js';
 import { FailureLog } from '../lifecycle/failure-log.js';
 import type { TurnTask } from '../lifecycle/turn-task.js';
 import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
 import { TurnMemory } from '../limits/turn-memory.js';
+import { ApprovalRecords } from '../pending/approval-records.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { ToolRunner } from '../tools/tool-runner.js';
 import { CurrentAgents } from './current-agents.js';

@@ -1,7 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import type { TurnRequest } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { asked, start as startWithApprovals } from '../approvals/support.js';
 import {
   answerWith,
   callTools,
@@ -13,6 +12,7 @@ import {
   startRuntime,
   storeWith,
 } from '../harness.js';
+import { asked, start as startWithApprovals } from '../pending/support.js';
 
 const CHANGE = { entry: 'transports.pager', key: 'offset', text: '7' };
 const SESSION = { project: 'default', agent: 'assistant', key: 's' };

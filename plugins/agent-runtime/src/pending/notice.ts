@@ -40,6 +40,11 @@ export function deniedNotice(
   return lines.join('\n');
 }
 
+/** The text about a decision that was taken, while results of the caller are missing. */
+export function keptNotice(owed: readonly string[]): string {
+  return owed.length === 0 ? '' : `The decision is kept, and takes effect with the results of these calls: ${owed.join(', ')}.`;
+}
+
 function describe({ call, changed }: Asking, visibility: Target['toolVisibility']): string {
   if (visibility === 'none') return 'An action needs approval.';
   if (visibility === 'names') return `The tool ${toolOf(call)} needs approval.`;

@@ -18,7 +18,7 @@ import {
  * random id of the call, and a hash of the user's last message. Nothing is stored for a caller
  * without an identity (S-58).
  */
-export class MixedCalls {
+export class ClientCalls {
   readonly #store: SessionStore;
   readonly #owner: PendingToolCallsOwner;
   readonly #caller: string | undefined;

@@ -31,17 +31,16 @@ export class ApprovalRecords {
     return stored && approvalOf(stored);
   }
 
-  /** The calls at the end of a conversation that wait for a person, or did. */
-  async openIn(session: SessionId, messages: readonly Message[]): Promise<OpenApprovals> {
-    const approvals: Approval[] = [];
-    const copied: string[] = [];
-    for (const callId of openToolCalls(messages)) {
-      const approval = await this.get(session.project, approvalIdOf(callId));
-      if (!approval) continue;
-      if (isSame(approval.stored.session, session)) approvals.push(approval);
-      else copied.push(callId);
-    }
-    return { approvals, copied };
+  /** The open calls of a session that wait for a person, or did, in the order of the calls. */
+  async openIn(session: SessionId, callIds: readonly string[]): Promise<OpenApprovals> {
+    if (callIds.length === 0) return { approvals: [], copied: [] };
+    const found = await Promise.all(callIds.map((id) => this.get(session.project, approvalIdOf(id))));
+    const known = found.filter((approval) => approval !== undefined);
+    const own = known.filter(({ stored }) => isSame(stored.session, session));
+    return {
+      approvals: await Promise.all(own.map((approval) => this.expire(approval))),
+      copied: known.filter((approval) => !own.includes(approval)).map(({ call }) => call.id),
+    };
   }
 
   /**
@@ -57,7 +56,7 @@ export class ApprovalRecords {
       messages.unshift(...last.messages);
       after = last.turn;
     }
-    return this.openIn(session, messages);
+    return this.openIn(session, openToolCalls(messages));
   }
 
   /**
@@ -112,6 +111,12 @@ export class ApprovalRecords {
   /** An approved call has a result. It is kept until the conversation has it. */
   async end(approval: Approval, outcome: ToolOutcome): Promise<void> {
     await this.#replace(approval, { ...approval, state: 'ended', outcome });
+  }
+
+  /** A call of a committed turn waits now. */
+  auditRequest(approval: Pick<Approval, 'id' | 'call'>, session: SessionId, principal: Principal): void {
+    const fields = { ...auditFields({ ...approval, stored: { session } }), ...callerFields(principal) };
+    audit(this.#log, 'approval_requested', fields, 'a tool call waits for approval');
   }
 
   async #replace(approval: Approval, change: Approval): Promise<Approval | undefined> {

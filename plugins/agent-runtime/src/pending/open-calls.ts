@@ -1,0 +1,119 @@
+import type { Message } from '@plugboard/kernel';
+import { type ApprovalDecision, openToolCalls, type SessionId, type TurnRequest, textOf } from '@plugboard/kernel/contracts';
+import { hasNewMessages, newMessages } from '../history/session-input.js';
+import { type Approval, isOwn } from './approval.js';
+import { approvalDecided, approvalNotFound, approvalPending } from './approval-errors.js';
+import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
+import { countDecisions, decisionsIn } from './decision-lines.js';
+import { inPlaceOfResults } from './results.js';
+import { NOTHING_OPEN, type SettledCalls, settledCalls } from './settled-calls.js';
+
+/** Another caller that tries more codes than this denies what waits. */
+const MAX_WRONG_CODES = 10;
+
+/** A request to a session, and what becomes of the calls that were open before it. */
+export interface SettledRequest {
+  /** System messages of the request. They apply to this turn only. */
+  readonly system: readonly Message[];
+  /** The messages that are stored with the turn. */
+  readonly added: readonly Message[];
+  readonly calls: SettledCalls;
+}
+
+/**
+ * Reads a request to a session: its new messages, its results of the caller's calls and its
+ * decisions, each of which is taken once. A request that goes on with another message overtakes
+ * what waits.
+ *
+ * @param history the conversation so far.
+ * @throws TurnError `invalid_request`, `approval_not_found`, `approval_decided`; `approval_pending`
+ *   if calls wait for another caller.
+ */
+export async function settleOpenCalls(
+  records: ApprovalRecords,
+  request: TurnRequest,
+  session: SessionId,
+  history: readonly Message[],
+): Promise<SettledRequest> {
+  const { principal, approvals: items = [] } = request;
+  const openIds = openToolCalls(history);
+  if (items.length === 0 && openIds.length === 0) return { ...newMessages(history, request.messages), calls: NOTHING_OPEN };
+  const open = await records.openIn(session, openIds);
+  const { messages, decisions } = await readDecisions(records, request, open);
+  const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
+  const ofCaller = openIds.filter((id) => !waitsForPerson.has(id));
+  // A decision before the caller's own results waits for them.
+  const owed = decisions && !hasNewMessages(history, messages) ? ofCaller : [];
+  const stays = new Set([...waitsForPerson, ...owed]);
+  const { system, added: fresh } = newMessages(history, messages, stays, decisions !== undefined);
+  const overtakes = fresh.some(({ role }) => role !== 'tool');
+  const settled: Approval[] = [];
+  for (const approval of open.approvals) {
+    const decision = decisions?.get(approval.id);
+    if (decision) {
+      const { approve, reason } = decision;
+      settled.push(await records.decide(approval, { approve, reason, by: 'person' }, principal));
+    } else if (overtakes) settled.push(await records.decide(approval, { approve: false, by: 'overtaken' }, principal));
+    else settled.push(approval);
+  }
+  const calls = settledCalls(settled, open.copied, owed, overtakes);
+  const hasResults = messages.some(({ role }) => role === 'tool');
+  return { system, added: calls.isBlocked ? (hasResults ? fresh : []) : inPlaceOfResults(fresh, calls), calls };
+}
+
+/** The decisions of a request by the ids of what they are about, and its other messages. */
+async function readDecisions(
+  records: ApprovalRecords,
+  { principal, messages, approvals: items = [] }: TurnRequest,
+  { approvals }: OpenApprovals,
+): Promise<{ readonly messages: readonly Message[]; readonly decisions: ReadonlyMap<string, ApprovalDecision> | undefined }> {
+  const last = messages.at(-1);
+  const text = approvals.length > 0 && last?.role === 'user' ? textOf(last.content) : '';
+  await assertOwn(records, { principal }, approvals, text);
+  const byId = new Map(approvals.map((approval) => [approval.id, approval]));
+  for (const item of items) await assertDecidable(records, { principal }, byId.get(item.id), item);
+  const lines = decisionsIn(text, approvals);
+  if (!lines) return { messages, decisions: items.length > 0 ? decisionsById(items) : undefined };
+  return { messages: messages.slice(0, -1), decisions: decisionsById([...items, ...lines]) };
+}
+
+/** The first decision about each call counts. */
+function decisionsById(decisions: readonly ApprovalDecision[]): ReadonlyMap<string, ApprovalDecision> {
+  return new Map(decisions.toReversed().map((decision) => [decision.id, decision]));
+}
+
+/** @throws TurnError if calls wait for another caller, who alone may go on. */
+async function assertOwn(
+  records: ApprovalRecords,
+  { principal }: Pick<TurnRequest, 'principal'>,
+  approvals: readonly Approval[],
+  text: string,
+): Promise<void> {
+  const foreign = approvals.filter((approval) => approval.state !== 'denied' && !isOwn(approval, principal));
+  if (foreign.length === 0) return;
+  const codes = countDecisions(text);
+  for (const approval of codes > 0 ? foreign : []) {
+    if (approval.state !== 'waiting') continue;
+    if ((await records.countWrongCodes(approval, codes)) < MAX_WRONG_CODES) continue;
+    const current = (await records.get(approval.stored.session.project, approval.id)) ?? approval;
+    await records.decide(current, { approve: false, by: 'guessed' }, principal);
+  }
+  throw approvalPending();
+}
+
+/**
+ * @throws TurnError `approval_not_found` for a call of another session or caller;
+ *   `approval_decided` for one that was decided otherwise.
+ */
+async function assertDecidable(
+  records: ApprovalRecords,
+  { principal }: Pick<TurnRequest, 'principal'>,
+  open: Approval | undefined,
+  item: ApprovalDecision,
+): Promise<void> {
+  const known = open ?? (await records.get(principal.project, item.id));
+  if (!known || !isOwn(known, principal)) throw approvalNotFound(item.id);
+  // Of a call that was denied without a person, the model is told, whatever this decision says.
+  const isOther = open?.decision?.by === 'person' && item.approve !== open.decision.approve;
+  if (!open || isOther) throw approvalDecided(known);
+}
