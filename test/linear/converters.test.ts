@@ -163,6 +163,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   startOfTurn: 'one search; its callers are cases',
   refuseMedia: 'the loop of withoutEarlierMedia',
   withoutRefusedMedia: 'the loop of withoutEarlierMedia',
+  withFetchLimit: 'one pass over the parts',
   bytesOf: 'JSON, kept with the message',
   tokensOf: 'JSON, kept with the message',
   usableSummary: 'looks at two messages',
