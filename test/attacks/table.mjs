@@ -1,4 +1,4 @@
-// What each attack of docs/reference/authentication.md (S-49 to S-62) costs a server, and what a
+// What each attack of docs/reference/authentication.md (S-49 to S-76) costs a server, and what a
 // caller of another project gets meanwhile:
 //
 //   npm run build && node test/attacks/table.mjs [--root FOLDER] [--only schema,item]
@@ -14,6 +14,8 @@ import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { ModelServer } from '@plugboard/testing';
+import { WebSocket } from 'ws';
+import { HOSTILE_MCP, hostileEntries, imagesAt, startHostileUpstream } from './support/hostile-upstream.ts';
 
 const { values } = parseArgs({
   options: {
@@ -30,9 +32,12 @@ const HEAP = 256;
 const WATCH = 12;
 const [ATTACKER, INNOCENT] = ['token-of-the-attacker', 'token-of-the-neighbour'];
 
+const hostile = await startHostileUpstream();
+const { models, agents } = hostileEntries('acme');
+
 const YAML = `
 transports:
-  { http: { port: 0 }, chat-completions: {}, responses: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
+  { http: { port: 0 }, chat-completions: {}, responses: {}, messages: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
 sessions: { use: sqlite, path: ./sessions.db }
 auth: { bearer: { tokens: [
   { name: attacker, project: acme, token: ${ATTACKER} }, { name: neighbour, project: beta, token: ${INNOCENT} } ] } }
@@ -42,17 +47,25 @@ models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: fast, apiKey: x, contextWindow: 100000000, input: [text, image] }
   good: { use: openai, baseUrl: "\${MODEL_URL}", model: good, apiKey: x }
   gemini: { use: openai, provider: gemini, baseUrl: "\${MODEL_URL}", model: gemini, apiKey: x }
-tools: { own: { use: ./own.mjs } }
+${models.trimEnd()}
+  page-model: { use: openai, baseUrl: "\${HOSTILE_URL}/html", model: m, apiKey: x }
+tools: { own: { use: ./own.mjs }, mcp: { command: node, args: [./mcp.mjs] } }
 agents:
   assistant: { model: fast, project: acme }
   caller: { model: fast, project: acme, tools: [own] }
   limited: { model: fast, project: acme, maxTokens: 20000 }
   translated: { model: gemini, project: acme, clientTools: passthrough }
+${agents.trimEnd()}
+  page: { model: page-model, project: acme }
+  coder: { model: fast, project: acme, clientTools: passthrough }
+  asking: { model: fast, project: acme, tools: [own], approve: write }
+  served: { model: fast, project: acme, tools: [mcp] }
   other: { model: good, project: beta }
 log: { level: error }
 `;
 
 const FILES = {
+  'mcp.mjs': HOSTILE_MCP,
   'watch.mjs': `
     import { definePlugin } from '@plugboard/kernel';
     import { HttpRoutes } from '@plugboard/transport-http';
@@ -78,6 +91,7 @@ const FILES = {
     const image = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(10 * 1024 * 1024) };
     const tools = [
       { name: 'find', description: '', effect: 'read', inputSchema: { type: 'object', properties }, run: async () => 'found' },
+      { name: 'send', description: '', effect: 'write', inputSchema: { type: 'object' }, run: async () => 'sent' },
       {
         name: 'shoot', description: '', effect: 'read', inputSchema: { type: 'object' },
         run: async () => ({ content: Array(6).fill(image) }),
@@ -89,6 +103,7 @@ const FILES = {
     });`,
 };
 
+const list = (length, make) => Array.from({ length }, (_, at) => make(at));
 const user = (content) => [{ role: 'user', content }];
 const chunk = (delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
 const never = new Promise(() => {});
@@ -98,6 +113,7 @@ const never = new Promise(() => {});
  * `Subject`.
  */
 const ATTACKS = {
+  'nothing, for 4 s': () => () => wait(2_000),
   'a schema of 2 KB that expands': (s) => async () => {
     const five = (to) => Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, to]));
     const levels = Array.from({ length: 10 }, (_, at) => [
@@ -197,6 +213,90 @@ const ATTACKS = {
     const body = `{"model":"assistant","messages":[{"role":"user","content":"${'\\u0041\\n'.repeat(625_000)}"}]}`;
     await Promise.all(Array.from({ length: 20 }, () => s.chat(body)));
   },
+  'S-63: 5,000 steps after a message of 1.3 MB': (s) => async () => {
+    const step = (at) => [
+      { role: 'assistant', content: [{ type: 'tool_use', id: `toolu_${at}`, name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: `toolu_${at}`, content: 'ok' }] },
+    ];
+    const messages = [...user('word '.repeat(260_000)), ...list(5_000, step).flat()];
+    await s.post('/v1/messages', { model: 'coder', max_tokens: 100, messages });
+  },
+  'S-64: a message with 9,000 calls': (s) => async () => {
+    const call = (at) => ({ type: 'function_call', call_id: `call_${at}`, name: 'f', arguments: '{}' });
+    const result = (at) => ({ type: 'function_call_output', call_id: `call_${at}`, output: 'word '.repeat(280) });
+    const input = [...user('Hi'), ...list(9_000, call), ...list(9_000, result)];
+    await s.post('/v1/responses/input_tokens', { model: 'coder', input });
+  },
+  'S-65: a decision with 8,000 spaces': async (s) => {
+    s.queue.push({ toolCalls: [{ name: 'own__send', arguments: {} }] });
+    await s.setUp('/v1/chat/completions', { model: 'asking', session_id: 'a', messages: user('Send') });
+    const content = `deny ABCDEF because${' '.repeat(8_000)}x\u2028y`;
+    return () => s.chat({ model: 'asking', session_id: 'a', messages: user(content) });
+  },
+  'S-66: 1,000 requests that join a turn of 300 KB': (s) => async () => {
+    s.otherwise = { text: [...Array(60).fill('word '.repeat(1_000)), wait(6_000).then(() => 'end')] };
+    const body = { model: 'assistant', stream: true, messages: user('Hi') };
+    await Promise.all(list(1_000, () => s.post('/v1/chat/completions', body, ATTACKER, { 'idempotency-key': 'one' })));
+  },
+  'S-67: 30 sockets that watch a message of 9 MB': async (s) => {
+    const { id } = await s.setUp('/v1/conversations', { agent: 'assistant', id: 'watched' });
+    await Promise.all(list(30, () => s.watch(id)));
+    return () => s.chat({ model: 'assistant', session_id: 'watched', messages: user('x'.repeat(9 * MIB)) });
+  },
+  'S-68: 20 images of 9 MB by address': (s) => () =>
+    Promise.all(['a', 'b'].map((prefix) => s.chat({ model: 'seeing', messages: [imagesAt(hostile.url, 10, prefix)] }))),
+  'S-69: 50 calls that wait in a turn of 1 MB, approved': async (s) => {
+    s.queue.push({ toolCalls: Array(50).fill({ name: 'own__send', arguments: {} }) });
+    const schema = { type: 'object', description: 'x'.repeat(MIB), properties: {}, additionalProperties: false };
+    const text = { format: { type: 'json_schema', name: 'large', schema } };
+    const { output = [] } = await s.setUp('/v1/responses', { model: 'asking', input: 'Send', text });
+    s.note = `${output.filter(({ type }) => type === 'mcp_approval_request').length} waited`;
+    return async () => {
+      const asked = output.filter(({ type }) => type === 'mcp_approval_request');
+      const decisions = asked.map(({ id }) => ({ type: 'mcp_approval_response', approval_request_id: id, approve: true }));
+      const lists = list(20, () => s.get('/v1/approvals?limit=100'));
+      await Promise.all([...lists, s.post('/v1/responses', { model: 'asking', input: decisions })]);
+    };
+  },
+  'S-70: 20 continuations of 9 MB that are carried': async (s) => {
+    const carried = { type: 'message', role: 'developer', content: 'y'.repeat(9 * MIB) };
+    const { id: previous_response_id } = await s.setUp('/v1/responses', { model: 'assistant', input: [carried, ...user('Hi')] });
+    s.otherwise = { text: ['A', never] };
+    return () => Promise.all(list(20, () => s.post('/v1/responses', { model: 'assistant', input: 'Hi', previous_response_id })));
+  },
+  'S-71: 80 readers of an item of 9 MB': async (s) => {
+    const items = [{ type: 'message', role: 'user', content: 'x'.repeat(9 * MIB) }];
+    const { id } = await s.setUp('/v1/conversations', { agent: 'assistant', items });
+    return () => Promise.all(list(80, () => s.repeat(() => s.get(`/v1/conversations/${id}/items`), 8_000)));
+  },
+  'S-71: 16 connections that repeat a short GET': (s) => () =>
+    Promise.all(list(16, () => s.repeat(() => s.get('/v1/models'), 8_000))),
+  'S-72: 3,584 half bodies of one token': (s) => async () => {
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer ${ATTACKER}\r\nContent-Length: 9999\r\n\r\n{`;
+    for (let n = 0; n < 3_584; n++) {
+      s.bytes += head.length;
+      const socket = connect(s.port, '127.0.0.1', () => socket.write(head)).on('error', () => {});
+      socket.once('data', (data) => s.count(String(data).slice(9, 12)));
+      if (n % 64 === 0) await wait(5);
+    }
+    await wait(4_000);
+  },
+  'S-75: events, errors and zipped answers without end': (s) => () =>
+    Promise.all(list(24, (at) => s.chat({ model: ['event', 'error', 'compressed'][at % 3], messages: user('Hi') }))),
+  'S-75: eight results of 100 MiB of an MCP server': (s) => async () => {
+    s.queue.push(...list(8, () => ({ toolCalls: [{ name: 'mcp__large', arguments: {} }] })));
+    await Promise.all(list(8, () => s.chat({ model: 'served', messages: user('Go') })));
+  },
+  'S-75: 4,000 reports of 100 KB of an MCP server': (s) => async () => {
+    s.queue.push(...list(8, () => ({ toolCalls: [{ name: 'mcp__reports', arguments: {} }] })));
+    await Promise.all(list(8, () => s.chat({ model: 'served', stream: true, messages: user('Go') })));
+  },
+  'S-76: pages of HTML that repeat <title': (s) => () =>
+    Promise.all(list(20, () => s.chat({ model: 'page', messages: user('Hi') }))),
+  'S-76: 40 cancels of a conversation of 54 MB': async (s) => {
+    const [id] = await s.conversation();
+    return () => Promise.all(list(40, () => s.post(`/v1/conversations/${id}/cancel`, {})));
+  },
 };
 
 /** A server under attack. */
@@ -213,7 +313,7 @@ class Subject {
     const bin = ['plugins/cli', 'kernel'].map((folder) => join(root, folder, 'bin/plugboard.js')).find(existsSync);
     const child = spawn(process.execPath, [`--max-old-space-size=${HEAP}`, bin, 'start'], {
       cwd: folder,
-      env: { PATH: process.env.PATH, MODEL_URL: models.url },
+      env: { PATH: process.env.PATH, MODEL_URL: models.url, HOSTILE_URL: hostile.url },
       stdio: ['ignore', 'pipe', values.verbose ? 'inherit' : 'ignore'],
     });
     const subject = new Subject();
@@ -239,26 +339,49 @@ class Subject {
     return this.post('/v1/chat/completions', body);
   }
 
-  async post(path, body, token = ATTACKER) {
-    const text = typeof body === 'string' ? body : JSON.stringify(body);
-    this.bytes += text.length;
+  get(path) {
+    return this.post(path, undefined);
+  }
+
+  /** Does something again and again, for so many milliseconds. */
+  async repeat(what, length) {
+    const end = performance.now() + length;
+    while (!this.isOver && this.isAlive && performance.now() < end) await what();
+  }
+
+  /** Watches a conversation on a socket. */
+  async watch(conversation) {
+    const headers = { authorization: `Bearer ${ATTACKER}` };
+    const socket = new WebSocket(`ws://127.0.0.1:${this.port}/v1/live`, { headers }).on('error', () => {});
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'svc:conversation.watch', conversation }));
+    await once(socket, 'message');
+  }
+
+  count(status) {
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+  }
+
+  async post(path, body, token = ATTACKER, more = {}) {
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+    this.bytes += text?.length ?? 0;
     let status = 'broken';
     try {
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...more };
       const response = await fetch(this.url + path, {
-        method: 'POST',
+        method: text === undefined ? 'GET' : 'POST',
         headers,
         body: text,
         signal: AbortSignal.timeout(WATCH * 1_000),
       });
       const answer = await response.text();
       status = response.status;
-      return response.ok ? JSON.parse(answer) : undefined;
+      return response.ok && answer.startsWith('{') ? JSON.parse(answer) : undefined;
     } catch (error) {
       if (error.name === 'TimeoutError') status = 'waiting';
       return undefined;
     } finally {
-      this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+      this.count(status);
     }
   }
 
@@ -286,6 +409,13 @@ class Subject {
     return [(await list.json()).data?.[0]?.id, last?.id];
   }
 
+  /** Resident memory now, in MiB, or its peak. */
+  memory(field) {
+    const [, kib] =
+      new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8')) ?? [];
+    return Number(kib ?? 0) / 1024;
+  }
+
   async longest() {
     try {
       const response = await fetch(`${this.url}/longest`, { signal: AbortSignal.timeout(3_000) });
@@ -293,11 +423,6 @@ class Subject {
     } catch {
       return undefined;
     }
-  }
-
-  peak() {
-    const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8')) ?? [];
-    return Number(kib ?? 0) / 1024;
   }
 }
 
@@ -311,7 +436,7 @@ async function measure(name, attack) {
   let peak = 0;
   const innocent = { served: 0, slowest: 0, refused: 0 };
   const watch = setInterval(() => {
-    if (subject.isAlive) peak = Math.max(peak, subject.peak());
+    if (subject.isAlive) peak = Math.max(peak, subject.memory('VmHWM'));
   }, 50);
   let ended;
   subject.child.once('exit', () => {
@@ -330,12 +455,14 @@ async function measure(name, attack) {
   };
   const send = await attack(subject);
   writeFileSync(`/proc/${subject.child.pid}/clear_refs`, '5'); // the peak of resident memory begins again
-  peak = 0;
+  const start = subject.memory('VmRSS');
+  peak = start;
   await subject.longest();
   const begun = performance.now();
   const asking = neighbour();
   await Promise.race([send().then(() => wait(2_000)), wait(WATCH * 1_000), once(subject.child, 'exit')]);
   const longest = subject.isAlive ? await subject.longest() : undefined;
+  const until = performance.now();
   subject.isOver = true;
   await Promise.race([asking, wait(3_000)]);
   clearInterval(watch);
@@ -354,9 +481,9 @@ async function measure(name, attack) {
   return [
     name,
     size(subject.bytes),
-    `${Math.round(peak)} MiB`,
+    `+${Math.round(peak - start)} MiB`,
     stall,
-    String(innocent.served),
+    `${(innocent.served / ((until - begun) / 1_000)).toFixed(1)} /s`,
     seconds(innocent.slowest),
     String(innocent.refused),
     [statuses, subject.note].filter(Boolean).join('; '),
@@ -386,7 +513,7 @@ function seconds(ms) {
   return ms >= 1_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms)} ms`;
 }
 
-console.log('| attack | sent | resident | longest stall | others: served | slowest | refused | answers |');
+console.log('| attack | sent | resident, above the start | longest stall | others: rate | slowest | refused | answers |');
 console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');
 for (const [name, attack] of Object.entries(ATTACKS)) {
   if (values.only && !values.only.split(',').some((one) => name.includes(one))) continue;
