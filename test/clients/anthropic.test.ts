@@ -92,9 +92,9 @@ t.test('CL-22 @anthropic-ai/sdk: tools of the client, also two at once and besid
   t.match(second.content, [{ type: 'text', text: 'Cold and warm.' }]);
   t.match(server.asked.messages.slice(2), [
     { role: 'assistant', content: 'I ask.', tool_calls: [{}, {}, {}] },
-    { role: 'tool', content: /treasure/ },
     { role: 'tool', content: '-5' },
     { role: 'tool', content: '25' },
+    { role: 'tool', content: /treasure/ },
   ]);
 });
 

@@ -37,12 +37,6 @@ agents:
   ]);
 });
 
-t.test('an agent with a `max_tokens` that is not a number keeps the limit of its history', async (t) => {
-  const server = await TestServer.start(t, yaml(2000, 'params: { max_tokens: lots }'));
-  for (const n of [1, 2, 3, 4]) await server.chat(saying(`${n} ${'word '.repeat(700)}`, { session_id: 's' }));
-  t.ok(JSON.stringify(server.asked.messages).length < 2000 * 4);
-});
-
 t.test('the model is asked for a summary in plain words', async (t) => {
   const server = await TestServer.start(t, yaml(3000, 'history: summarize'));
   for (const n of [1, 2, 3]) await server.chat(saying(`${n} ${'word '.repeat(700)}`, { session_id: 's' }));

@@ -122,6 +122,10 @@ export class Runtime implements AgentRuntime {
     return this.#turns.stopLimit;
   }
 
+  get drainLimit(): number {
+    return this.#turns.drainLimit;
+  }
+
   drain(): Promise<void> {
     return this.#turns.drain();
   }

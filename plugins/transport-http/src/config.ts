@@ -77,8 +77,9 @@ export const configSchema = {
     drain: {
       type: 'string',
       format: 'duration',
-      description: 'How long running replies may continue when the server stops. Then they are aborted.',
-      default: '30s',
+      description:
+        'How long running replies may continue when the server stops. Then they are aborted. Default: as long as turns ' +
+        '(`limits.drain`).',
     },
   },
   additionalProperties: false,

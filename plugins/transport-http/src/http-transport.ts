@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import {
+  AgentRuntimes,
   AuthProviders,
   audit,
+  type Extensions,
   type HostView,
   type Lifecycle,
   type Logger,
@@ -10,7 +12,7 @@ import {
   parseDuration,
   type Transport,
 } from '@plugboard/kernel';
-import { type Reconfiguration, TurnError } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, type Reconfiguration, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
@@ -26,6 +28,9 @@ import { createNodeServer, setTimeouts } from './server/node-server.js';
 
 /** Milliseconds that aborted replies have to send an error, once the drain time is over. */
 const ABORT_GRACE = 4_000;
+
+/** Milliseconds that replies have on a server whose runtime does not say how long turns have. */
+const DEFAULT_DRAIN = 30_000;
 
 /**
  * The HTTP server of an entry.
@@ -44,6 +49,7 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #entry: string;
   readonly #log: Logger;
   readonly #host: HostView;
+  readonly #runtimes: Extensions<AgentRuntime>;
   readonly #application: HttpApplication;
   readonly #authentication: Authentication;
   readonly #revocation: Revocation;
@@ -60,7 +66,7 @@ export class HttpTransport implements Transport, Lifecycle {
   #stopped: Promise<void> | undefined;
 
   constructor(
-    @inject(CONTEXT) { config, entry, log, host }: PluginContext<HttpConfig>,
+    @inject(CONTEXT) { config, entry, log, host, extensions }: PluginContext<HttpConfig>,
     @inject(HttpApplication) application: HttpApplication,
     @inject(Authentication) authentication: Authentication,
     @inject(Revocation) revocation: Revocation,
@@ -74,6 +80,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#entry = entry;
     this.#log = log;
     this.#host = host;
+    this.#runtimes = extensions(AgentRuntimes);
     this.#application = application;
     this.#authentication = authentication;
     this.#revocation = revocation;
@@ -88,8 +95,11 @@ export class HttpTransport implements Transport, Lifecycle {
     return this.#drain + ABORT_GRACE + 1_000;
   }
 
+  /** Milliseconds that running replies have. */
   get #drain(): number {
-    return parseDuration(this.#config.drain);
+    const { drain } = this.#config;
+    if (drain !== undefined) return parseDuration(drain);
+    return this.#runtimes.all().at(0)?.value.drainLimit ?? DEFAULT_DRAIN;
   }
 
   /**
@@ -191,7 +201,8 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
     if (aborted > 0) {
       const replies = aborted === 1 ? '1 reply was' : `${aborted} replies were`;
-      const limit = drain < this.#drain ? `${drain / 1000} s` : `${this.#config.drain} (\`drain\` of ${this.#entry})`;
+      const setting = this.#config.drain === undefined ? '`limits.drain`' : `\`drain\` of ${this.#entry}`;
+      const limit = drain < this.#drain ? `${drain / 1000} s` : `${drain / 1000} s (${setting})`;
       throw new Error(`${replies} still running after ${limit} and had to be aborted`);
     }
   }

@@ -77,11 +77,18 @@ t.test('S-51 a turn waits for the memory of its history before it loads it', asy
 });
 
 t.test('S-52 a history that is not continued in its session, or is compacted, counts as well', async (t) => {
-  const { app, budget } = await start(t, '4mb');
+  const { app, budget, chat } = await start(t, '4mb');
   app.models.respond({ text: 'ok' });
   const first = await created(app, { input: 'x'.repeat(200 * KIB) });
   const { id } = await created(app, { input: 'x'.repeat(200 * KIB), previous_response_id: first.id });
-  const asked = app.models.requests.length;
+  const gate = Promise.withResolvers<void>();
+  app.models.respond(async () => {
+    await gate.promise;
+    return { text: 'ok' };
+  });
+  const asked = app.models.requests.length + 1;
+  const running = chat('x'.repeat(300 * KIB), 'another');
+  await app.models.received(asked);
   isOverloaded(t, await respond(app, { input: 'x', previous_response_id: id, store: false }), 'store: false');
   isOverloaded(
     t,
@@ -89,6 +96,8 @@ t.test('S-52 a history that is not continued in its session, or is compacted, co
     'compact',
   );
   t.equal(app.models.requests.length, asked, 'no model is asked');
+  gate.resolve();
+  t.equal((await running).status, 200);
   const small = await created(app, { input: 'x' });
   t.equal((await respond(app, { input: 'x', previous_response_id: small.id, store: false })).status, 200);
   await eventually(() => budget()?.used === 0);
@@ -118,11 +127,11 @@ t.test('S-53 the values of a body count besides its bytes', async (t) => {
 });
 
 t.test('S-56 an answer without an end fails its turn, whatever it consists of', async (t) => {
-  for (const [limits, message] of [
-    ['', /`limits\.memory`/],
-    [', answerSize: 256kb', /`limits\.answerSize`/],
+  for (const [memory, limits, message] of [
+    ['4mb', '', /`limits\.memory`/],
+    ['64mb', ', answerSize: 256kb', /`limits\.answerSize`/],
   ] as const) {
-    const { app, budget } = await start(t, '4mb', { limits });
+    const { app, budget } = await start(t, memory, { limits });
     const much = Array<string>(400).fill('much '.repeat(2_000));
     for (const answer of [{ text: much }, { reasoning: much }]) {
       app.models.respond(answer);

@@ -64,6 +64,8 @@ export interface AgentRuntime {
    * such as storing what they answered, calls it in its own `stop`.
    */
   drain?(): Promise<void>;
+  /** Milliseconds that turns have when the server stops. Transports give their replies as long. */
+  readonly drainLimit?: number;
   /**
    * Counts a request against the limits per minute of its caller and of the caller's project. For
    * transports that count every request, not turns alone, or that refuse one before they read it.

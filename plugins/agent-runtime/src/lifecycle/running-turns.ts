@@ -37,6 +37,11 @@ export class RunningTurns {
     });
   }
 
+  /** Milliseconds that running turns have when the server stops. */
+  get drainLimit(): number {
+    return this.#drainLimit;
+  }
+
   /** Milliseconds for `stop`: for the running turns, and for those that must be ended. */
   get stopLimit(): number {
     return this.#drainLimit + SETTLE_TIMEOUT + 1_000;
@@ -103,7 +108,6 @@ export class RunningTurns {
   }
 }
 
-/** Milliseconds that running turns have when the server stops. */
 function drainLimit({ limits }: RuntimeSettings): number {
   return parseDuration(limits.drain);
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient, replyOf } from '../support/raw-client.js';
@@ -102,7 +103,7 @@ t.test('R-061 requests still running after the drain time are cancelled and may 
   const served = await serve(t, { routes: [route], clock, config: { drain: '20s' } });
   const running = await fetch(`${served.url}/v1/stream`);
   const stopped = t.rejects(served.stop(), {
-    message: '1 reply was still running after 20s (`drain` of transports.http) and had to be aborted',
+    message: '1 reply was still running after 20 s (`drain` of transports.http) and had to be aborted',
   });
   clock.advance(19_999);
   await turn();
@@ -112,6 +113,13 @@ t.test('R-061 requests still running after the drain time are cancelled and may 
   t.match(reason, { code: 'stopped', message: 'The server stopped before the answer was complete.' });
   await stopped;
   t.match(served.requests(), [{ status: 200, outcome: 'ok' }]);
+});
+
+t.test('R-061 replies have as long as turns, unless the entry says how long', async (t) => {
+  const runtime = { drainLimit: 60_000 } as AgentRuntime;
+  t.equal((await serve(t, { routes: [], runtime })).lifecycle.stopLimit, 65_000);
+  t.equal((await serve(t, { routes: [], runtime, config: { drain: '1s' } })).lifecycle.stopLimit, 6_000);
+  t.equal((await serve(t, { routes: [] })).lifecycle.stopLimit, 35_000);
 });
 
 t.test('R-061 requests that ignore the cancellation are aborted four seconds later', async (t) => {
@@ -131,7 +139,7 @@ t.test('R-061 requests that ignore the cancellation are aborted four seconds lat
   client.send('GET /v1/mute HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await asked;
   const stopped = t.rejects(served.stop(), {
-    message: '2 replies were still running after 30s (`drain` of transports.http) and had to be aborted',
+    message: '2 replies were still running after 30 s (`limits.drain`) and had to be aborted',
   });
   clock.advance(30_000);
   await turn();
