@@ -1,6 +1,7 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import { Account } from '@plugboard/kernel/contracts';
 import { historyView, startOfTurn } from '../history/history-view.js';
+import { resultsInOrder } from '../history/results-in-order.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryOfAll } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
@@ -80,7 +81,7 @@ export class StatelessConversation implements TurnConversation {
   ): Promise<{ readonly system: readonly Message[]; readonly conversation: readonly Message[] }> {
     if (history.length > 0) {
       const { system, added } = newMessages(history, messages);
-      return { system, conversation: [...history, ...added] };
+      return { system, conversation: resultsInOrder([...history, ...added]) };
     }
     assertPairedToolCalls(messages);
     return {
@@ -103,6 +104,7 @@ export class StatelessConversation implements TurnConversation {
     if (!mixed) return messages;
     const { task, deps } = this.#context;
     const reserve = (bytes: number) => task.account.require(Account.costOf(bytes));
-    return deps.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
+    const expanded = await deps.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
+    return expanded === messages ? messages : resultsInOrder(expanded);
   }
 }

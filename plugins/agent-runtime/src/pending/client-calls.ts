@@ -54,6 +54,8 @@ export class ClientCalls {
    * Takes time in proportion to the messages: the words of a user are hashed once, not for each
    * answer to them, and all calls are looked up together (S-63).
    *
+   * Returns the same array if nothing was replaced.
+   *
    * @param onLoad receives the size of messages in bytes before they are loaded. May throw.
    */
   async expand(messages: readonly Message[], onLoad: (bytes: number) => void): Promise<readonly Message[]> {
@@ -63,6 +65,7 @@ export class ClientCalls {
     if (found.size === 0) return messages;
     const sent = new SentCalls(messages);
     const left = new Map(found);
+    let isExpanded = false;
     const whole: Message[] = [];
     for (const [index, message] of messages.entries()) {
       const key = keys.get(index);
@@ -73,10 +76,12 @@ export class ClientCalls {
         onLoad(bytes);
         stored = await this.#store.pendingToolCalls.load(this.#owner, key);
       }
-      if (stored && !sent.haveAll(stored, index)) for (const one of stored) whole.push(one);
-      else whole.push(message);
+      if (stored && !sent.haveAll(stored, index)) {
+        isExpanded = true;
+        for (const one of stored) whole.push(one);
+      } else whole.push(message);
     }
-    return whole;
+    return isExpanded ? whole : messages;
   }
 
   /** The keys of the messages with client tool calls, by their indexes. */

@@ -117,7 +117,9 @@ class AgentLoop {
     const asking = pending.closing;
     if (asking) return void (await write([asking, this.#finished('stop')]));
     const lead = transcript.messages().length;
-    const conversation = resultsInOrder(withLead(withPrompt(turn, agent), transcript.messages()));
+    const whole = withLead(withPrompt(turn, agent), transcript.messages());
+    // What a caller sends as a whole reaches the model as it was sent (C-057).
+    const conversation = sessionOf(turn) ? resultsInOrder(whole) : whole;
     for (let step = 1; ; step++) {
       const messages = step === 1 ? conversation : [...conversation, ...transcript.messages().slice(lead)];
       const answered = await this.#callModel(step, messages);

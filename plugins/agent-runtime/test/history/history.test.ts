@@ -42,7 +42,7 @@ t.test('a turn is not committed if the session has changed since it was loaded',
   const theirs = [user('from elsewhere'), assistant('ok')];
   await commit(ID, { expected: 0, messages: theirs });
   gate.resolve();
-  t.match(endOf(await turn), { type: 'failed', failure: { code: 'store_failed' } });
+  t.match(endOf(await turn), { type: 'failed', failure: { code: 'session_busy' } });
   t.strictSame((await store.load(ID)).messages, theirs);
   delete gates.model;
   t.match(endOf(await send('two')), { type: 'finished' });
@@ -80,7 +80,7 @@ t.test('the next turn sees a commit that succeeds after its time limit', async (
   slowCommit.resolve();
   await setImmediate();
   slowModel.resolve();
-  t.match(endOf(await second), { failure: { code: 'store_failed' } }, 'its answer did not know of the first');
+  t.match(endOf(await second), { failure: { code: 'session_busy' } }, 'its answer did not know of the first');
   t.strictSame((await store.load(ID)).messages, [user('one'), assistant('1')]);
   t.match(endOf(await send('three')), { type: 'finished' });
   t.strictSame((await store.load(ID)).messages.at(-1), assistant('3'));

@@ -281,7 +281,7 @@ class InputBuilder {
     if (result === undefined || this.#rules.purpose !== 'turn') return;
     const entry = requireString(item.server_label ?? '', `${param}.server_label`);
     const name = this.#rules.nameAtModel(entry, requireString(requireField(item, 'name', param), `${param}.name`));
-    const id = requireString(requireField(item, 'id', param), `${param}.id`);
+    const id = requireString(item.id ?? `mcp_${index}`, `${param}.id`);
     const text = requireString(item.arguments ?? '', `${param}.arguments`);
     const waits = (this.#list.callsOf(this.#step)?.size ?? 0) > 0;
     if (!waits) this.#push({ role: 'assistant', content: null }, index);
