@@ -1,5 +1,3 @@
-import { SHAPE_LIMITS } from '@plugboard/kernel/contracts';
-
 /** The literal values in a prompt, and the remaining words. */
 export interface Literals {
   /** Quoted texts, without their quotes. */
@@ -10,7 +8,7 @@ export interface Literals {
   readonly rest: string;
 }
 
-const QUOTED = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
+const QUOTED = /"([^"]+)"|“([^“”]+)”|«([^«»]+)»|`([^`]+)`|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
 
 /**
  * `.`, `..`, a URL, a word with a slash or backslash, or a file name with an extension. Not a
@@ -33,8 +31,7 @@ export function literalsOf(prompt: string): Literals {
   const rest = unquoted
     .split(/\s+/)
     .filter((word) => {
-      if (word.length > SHAPE_LIMITS.line) return true; // the expression takes time with the square of it
-      const bare = word.replaceAll(/^[([{]+|[)\]},;:!?]+$|(?<=[^.])\.+$/g, '');
+      const bare = word.replaceAll(/^[([{]+|(?<![)\]},;:!?])[)\]},;:!?]+$|(?<=[^.])\.+$/g, '');
       if (!looksLikePath(bare)) return true;
       paths.push(bare);
       return false;

@@ -73,7 +73,7 @@ function keyBelowText(before: string): string {
 
 /** The key at the start of the last line, or `key` if it has none. */
 function keyOf(before: string): string {
-  return /(?:^|\n)[ -]*([\w-]+):[^\n]*$/.exec(before)?.[1] ?? 'key';
+  return /^[ -]*(\w[\w-]*):/.exec(before.slice(before.lastIndexOf('\n') + 1))?.[1] ?? 'key';
 }
 
 function needsQuotes(char: string): string {

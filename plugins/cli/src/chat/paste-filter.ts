@@ -70,7 +70,7 @@ export class PasteFilter extends Transform {
 
   #shown(pasted: string): string {
     // A terminal sends line breaks as the Enter key does.
-    const text = printable(stripVTControlCharacters(pasted.replace(/\r\n?/g, '\n'))).replace(/\n+$/, '');
+    const text = printable(stripVTControlCharacters(pasted.replace(/\r\n?/g, '\n'))).replace(/(?<!\n)\n+$/, '');
     const lines = text.split('\n').length;
     if (lines === 1) return text;
     const mark = `[pasted text ${this.#pasted.size + 1}, ${lines} lines]`;

@@ -96,7 +96,7 @@ export function parsed<T>(text: string): T {
 function baseOf(address: string): string {
   const whole = /^https?:\/\//.test(address) ? address : `http://${address}`;
   if (!URL.canParse(whole)) throw new ChatError(`"${address}" is not a valid URL; an example is http://127.0.0.1:8080`);
-  const plain = whole.replace(/\/+$/, '');
+  const plain = whole.replace(/(?<!\/)\/+$/, '');
   return plain.endsWith('/v1') ? plain : `${plain}/v1`;
 }
 

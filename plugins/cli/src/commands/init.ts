@@ -102,7 +102,7 @@ function distributionName(folder: string): string {
   const name = folder
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '');
+    .replaceAll(/^-|-$/g, '');
   return name === '' ? 'my-agents' : name;
 }
 

@@ -36,7 +36,7 @@ function found(error: unknown, plugins: readonly PluginInfo[]): ErrorOrigin | un
 
 /** The files on a stack, from the top. */
 function filesOf(stack: string): string[] {
-  const frames = stack.matchAll(/^\s+at .*?(?<file>(?:file:\/\/)?\/[^()\n]+?):\d+:\d+\)?$/gm);
+  const frames = stack.matchAll(/^ +at (?:[^()\n]* \(|async )?(?<file>(?:file:\/\/)?\/[^()\n]+):\d+:\d+\)?$/gm);
   return Array.from(frames, ({ groups }) => pathOf(groups?.file ?? ''));
 }
 

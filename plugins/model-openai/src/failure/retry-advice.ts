@@ -1,4 +1,3 @@
-import { SHAPE_LIMITS } from '@plugboard/kernel/contracts';
 import { isObject, isText } from '../json/json.js';
 
 interface RetryAdvice {
@@ -65,8 +64,9 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 
 /** `45.8s`, `6m0s`, `250ms`, `20 seconds`. */
 function durationIn(text: string): number | undefined {
   let total: number | undefined;
-  if (text.length > SHAPE_LIMITS.line) return undefined;
-  for (const [, count, unit] of text.matchAll(/([\d.]+) ?(ms|milliseconds?|s|seconds?|m|minutes?|h|hours?)(?![a-z])/gi)) {
+  for (const [, count, unit] of text.matchAll(
+    /(?<![\d.])([\d.]+) ?(ms|milliseconds?|s|seconds?|m|minutes?|h|hours?)(?![a-z])/gi,
+  )) {
     const factor = UNITS[unit?.toLowerCase().startsWith('mil') ? 'ms' : unit === 'ms' ? 'ms' : (unit?.[0]?.toLowerCase() ?? '')];
     const value = Number(count) * (factor ?? Number.NaN);
     if (!Number.isNaN(value)) total = (total ?? 0) + value;
