@@ -37,7 +37,7 @@ const { models, agents } = hostileEntries('acme');
 
 const YAML = `
 transports:
-  { http: { port: 0 }, chat-completions: {}, responses: {}, messages: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
+  { http: { port: 0 }, chat-completions: {}, responses: {}, messages: {}, approvals: {}, websocket: {}, conversations: {}, models: {}, health: {}, sse: {} }
 sessions: { use: sqlite, path: ./sessions.db }
 auth: { bearer: { tokens: [
   { name: attacker, project: acme, token: ${ATTACKER} }, { name: neighbour, project: beta, token: ${INNOCENT} } ] } }
@@ -233,10 +233,12 @@ const ATTACKS = {
     const content = `deny ABCDEF because${' '.repeat(8_000)}x\u2028y`;
     return () => s.chat({ model: 'asking', session_id: 'a', messages: user(content) });
   },
-  'S-66: 1,000 requests that join a turn of 300 KB': (s) => async () => {
-    s.otherwise = { text: [...Array(60).fill('word '.repeat(1_000)), wait(6_000).then(() => 'end')] };
+  'S-66: 1,000 repetitions of an answer of 300 KB': async (s) => {
+    s.queue.push({ text: Array(60).fill('word '.repeat(1_000)) });
     const body = { model: 'assistant', stream: true, messages: user('Hi') };
-    await Promise.all(list(1_000, () => s.post('/v1/chat/completions', body, ATTACKER, { 'idempotency-key': 'one' })));
+    const send = () => s.post('/v1/chat/completions', body, ATTACKER, { 'idempotency-key': 'one' });
+    await send();
+    return () => Promise.all(list(1_000, send));
   },
   'S-67: 30 sockets that watch a message of 9 MB': async (s) => {
     const { id } = await s.setUp('/v1/conversations', { agent: 'assistant', id: 'watched' });
@@ -249,13 +251,13 @@ const ATTACKS = {
     s.queue.push({ toolCalls: Array(50).fill({ name: 'own__send', arguments: {} }) });
     const schema = { type: 'object', description: 'x'.repeat(MIB), properties: {}, additionalProperties: false };
     const text = { format: { type: 'json_schema', name: 'large', schema } };
-    const { output = [] } = await s.setUp('/v1/responses', { model: 'asking', input: 'Send', text });
+    const { id, output = [] } = await s.setUp('/v1/responses', { model: 'asking', input: 'Send', text });
     s.note = `${output.filter(({ type }) => type === 'mcp_approval_request').length} waited`;
     return async () => {
       const asked = output.filter(({ type }) => type === 'mcp_approval_request');
       const decisions = asked.map(({ id }) => ({ type: 'mcp_approval_response', approval_request_id: id, approve: true }));
       const lists = list(20, () => s.get('/v1/approvals?limit=100'));
-      await Promise.all([...lists, s.post('/v1/responses', { model: 'asking', input: decisions })]);
+      await Promise.all([...lists, s.post('/v1/responses', { model: 'asking', input: decisions, previous_response_id: id })]);
     };
   },
   'S-70: 20 continuations of 9 MB that are carried': async (s) => {
