@@ -1,5 +1,12 @@
 import type { Message, SessionStore } from '@plugboard/kernel';
-import { Account, type SessionId, type StoredSession, type Summary, type TurnCommit } from '@plugboard/kernel/contracts';
+import {
+  Account,
+  conversationId,
+  type SessionId,
+  type StoredSession,
+  type Summary,
+  type TurnCommit,
+} from '@plugboard/kernel/contracts';
 import { bytesOf } from '../history/message-size.js';
 import type { TurnMemory } from '../limits/turn-memory.js';
 import type { StoreCall } from '../store/store-call.js';
@@ -25,6 +32,7 @@ export interface HistoryDependencies {
 export class SessionHistory {
   readonly id: SessionId;
   readonly store: SessionStore;
+  #conversation: string | undefined;
   readonly #onResize: (bytes: number) => void;
   #known: LoadedSession | undefined;
   /** Where its memory is reserved while a turn uses it. */
@@ -39,6 +47,12 @@ export class SessionHistory {
     this.id = id;
     this.store = store;
     this.#onResize = onResize;
+  }
+
+  /** The opaque id of the session: a hash, made once. */
+  get conversation(): string {
+    this.#conversation ??= conversationId(this.id);
+    return this.#conversation;
   }
 
   /** Memory that the conversation takes between turns. */

@@ -4,7 +4,6 @@ import {
   type Account,
   type Conversation,
   type Conversations,
-  conversationId,
   type SessionInfo,
   type SessionPage,
   sessionTitle,
@@ -108,11 +107,11 @@ export class SessionLists {
 }
 
 /** Describes a session whose first turn waits or runs. */
-export function begunInfo({ id, since, user, messages }: BegunSession): SessionInfo {
+export function begunInfo({ id, conversation, since, user, messages }: BegunSession): SessionInfo {
   const times = { createdAt: since, updatedAt: since };
   return {
     id,
-    conversation: conversationId(id),
+    conversation,
     ...times,
     turns: 0,
     bytes: 0,

@@ -36,7 +36,7 @@ import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 import { begunInfo, type ListPage, SessionLists } from './session-lists.js';
-import { type BegunSession, SessionSupervisor } from './session-supervisor.js';
+import { SessionSupervisor } from './session-supervisor.js';
 
 /** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;
@@ -235,8 +235,8 @@ export class SessionOperations implements Conversations {
     principal: Principal,
   ): Promise<{ readonly info: SessionInfo; readonly isStored: boolean }> {
     const stored = await this.#find(conversation, principal);
-    const isWanted = ({ id }: BegunSession) => conversationId(id) === conversation;
-    const begun = stored ? undefined : this.#sessions.begun(principal.project).find(isWanted);
+    const all = stored ? [] : this.#sessions.begun(principal.project);
+    const begun = all.find((one) => one.conversation === conversation);
     // Without a turn now, its first turn may have been stored since.
     if (!begun) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
     if (principal.agents?.includes(begun.id.agent) === false) throw notFound();

@@ -135,7 +135,13 @@ export class SessionSupervisor {
       const turn = actor.firstTurn;
       if (!turn || !mayBeNew || id.project !== project) continue;
       const since = Math.floor(this.#clock.now() - (this.#clock.monotonic() - turn.arrivedAt));
-      begun.push({ id, since, user: turn.request.session?.user, messages: turn.request.messages });
+      begun.push({
+        id,
+        conversation: history.conversation,
+        since,
+        user: turn.request.session?.user,
+        messages: turn.request.messages,
+      });
     }
     return begun;
   }
@@ -264,6 +270,8 @@ export class SessionSupervisor {
 /** A session whose first turn waits or runs. */
 export interface BegunSession {
   readonly id: SessionId;
+  /** Its opaque id. */
+  readonly conversation: string;
   /** When the turn arrived, in milliseconds since the epoch. */
   readonly since: number;
   readonly user: string | undefined;
