@@ -223,5 +223,5 @@ t.test('C-170 turns longer than `drain` end with an error', async (t) => {
     done: true,
   });
   t.equal((await whole).status, 502);
-  await t.rejects(stopping, { message: /2 replies were still running after 30s/ });
+  await t.rejects(stopping, { message: /2 replies were still running after 30 s/ });
 });
