@@ -251,7 +251,10 @@ t.test('rule 8: a removed transport ends its requests, and then stops', async (t
         const gate = Promise.withResolvers();
         let stopped = false;
         const route = { access: 'public', body: 'none', startsWork: false };
-        ctx.contribute(HttpRoutes, { ...route, method: 'GET', path: '/slow', handle: () => (globalThis.slowArrived(), gate.promise.then(() => ({ status: 200, body: String(stopped) }))) }, 'slow');
+        ctx.contribute(HttpRoutes, {
+          ...route, method: 'GET', path: '/slow',
+          handle: () => (globalThis.slowArrived(), gate.promise.then(() => ({ status: 200, body: String(stopped) }))),
+        }, 'slow');
         ctx.contribute(HttpRoutes, { ...route, method: 'GET', path: '/open', handle: () => (gate.resolve(), { status: 200, body: '' }) }, 'open');
         globalThis.openGate = gate.resolve;
         return { stop: () => { stopped = true; } };

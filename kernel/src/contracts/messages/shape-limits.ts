@@ -1,7 +1,7 @@
 /**
- * Limits of the shape of what comes from outside, whatever protocol it comes in: with these, the
- * work that a request makes grows with its bytes. All are many times what real clients and models
- * send. Every transport and the runtime keep to them, and refuse what exceeds one by name.
+ * The limits of the shape of requests and answers, the same for every protocol. They keep the work
+ * of a request in proportion to its bytes. All are many times what real clients and models send.
+ * Transports and the runtime refuse what exceeds one, with an error that names it.
  *
  * @experimental
  */

@@ -36,9 +36,9 @@ export interface BudgetReport extends BudgetOptions {
  * 2. The share depends on what is left: an owner may hold three times what remains free. The first
  *    one cannot take everything, and a newcomer always finds something.
  * 3. An owner is a path, from the outside in: `['building 2', 'room 4']`. Each level has its share
- *    of the whole; from the second on, an owner may hold only as much as remains free. Without an
- *    owner there is no share. Small amounts of an owner have such a share of their own, beside what
- *    it holds otherwise.
+ *    of the whole; from the second on, an owner may hold only as much as remains free. An
+ *    amount without an owner has no share. Small amounts of an owner have a share of their own,
+ *    beside what it holds otherwise.
  * 4. `release` gives back what was reserved, to the same owner.
  * 5. `wait` takes an amount as soon as there is enough.
  * 6. What a cache holds (`cache`) never stands in the way of a reservation: the cache is asked to

@@ -53,6 +53,5 @@ t.test('S-75 what a provider attaches to its answer counts as the answer does', 
   const streamed = new AnswerMemory(account, 1_000);
   for (let index = 0; index < 9; index++)
     streamed.say([{ type: 'tool-call-delta', id: 'c', name: 'f', arguments: 'x'.repeat(100) }]);
-  streamed.say([{ ...call, arguments: 'x'.repeat(900) }]);
-  t.pass('arguments that came in pieces count once');
+  t.doesNotThrow(() => streamed.say([{ ...call, arguments: 'x'.repeat(900) }]), 'arguments that came in pieces count once');
 });
