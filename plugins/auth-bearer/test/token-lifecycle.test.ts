@@ -19,7 +19,7 @@ function distribution(t: Test, yaml = YAML) {
 t.test('a token is created, used, rotated and revoked while the server runs', async (t) => {
   const { cwd, token } = distribution(t);
   const server = new Plugboard(t, ['start'], { cwd });
-  await server.prints('\n  try ');
+  await server.prints('\n  address ');
   const address = /^ {2}address +(\S+)$/m.exec(server.stdout)?.[1] ?? '';
   t.match(server.stdout, /^ {2}access +with a credential \(bearer\)$/m);
   const status = async (secret: string) =>
@@ -60,7 +60,7 @@ t.test('S-12 a revoked token is refused at once after SIGHUP', async (t) => {
   const { cwd, token } = distribution(t);
   const secret = (await token('create', '--project', 'acme', '--name', 'ci')).stdout.trimEnd();
   const server = new Plugboard(t, ['start'], { cwd });
-  await server.prints('\n  try ');
+  await server.prints('\n  address ');
   const address = /^ {2}address +(\S+)$/m.exec(server.stdout)?.[1] ?? '';
   await token('revoke', 'ci');
   server.kill('SIGHUP');

@@ -304,7 +304,7 @@ t.test('C-213 a response that is still running when the drain time is over ends 
   app.models.enqueue({ text: ['Half', never] });
   live.create({ model: 'assistant', input: 'x' });
   await live.until('response.output_text.delta');
-  const stopped = t.rejects(app.stop(), /1 reply was still running after 500ms/);
+  const stopped = t.rejects(app.stop(), /1 reply was still running after 0.5 s/);
   t.match((await live.turn()).at(-1), {
     type: 'response.incomplete',
     response: { incomplete_details: { reason: 'shutdown' } },

@@ -48,7 +48,9 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
       return true;
     }
   }
-  t.same(await failingWith(ReadsThenWrites), ['of several writers that expect the same value of the state, one succeeds']);
+  const oneSucceeds = 'of several writers that expect the same value of the state, one succeeds';
+  t.ok((await failingWith(ReadsThenWrites)).includes(oneSucceeds));
+  t.notOk((await failingWith(MemoryState)).includes(oneSucceeds));
 
   class Half extends MemoryState {
     override async change(changes: readonly StateChange[]) {
