@@ -22,9 +22,9 @@ export function paced(account: Account, read: ReadTurns): ReadTurns {
   let isFirst = true;
   return async (page) => {
     if (!isFirst) {
-      account.release(account.reserved - before);
       await setImmediate(); // what was read is counted before more is
       await account.timeSlice();
+      account.release(account.reserved - before); // a page stays in memory until the next one is read
     }
     isFirst = false;
     return read(page);

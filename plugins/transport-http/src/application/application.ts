@@ -188,7 +188,13 @@ export class HttpApplication {
       }
       if (bytes && kind !== 'none') request.receive(parseBody(bytes, kind, exchange.account));
       match.schema?.(request.body);
-      this.#replies.set(exchange, await match.route.handle(request));
+      // What a route has read stays counted until it is done, also when its caller has left.
+      const leave = exchange.account.hold();
+      try {
+        this.#replies.set(exchange, await match.route.handle(request));
+      } finally {
+        leave();
+      }
     }
   }
 
