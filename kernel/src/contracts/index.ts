@@ -40,11 +40,11 @@ export {
   type TurnText,
   type TurnToolCall,
   type TurnToolCallDelta,
-  type TurnToolProgress,
   type TurnToolResult,
 } from './events/event.js';
 export { failed, failureOf } from './events/failure.js';
 export { Transcript } from './events/transcript.js';
+export { LongText } from './messages/long-text.js';
 export {
   type AssistantMessage,
   type AudioPart,

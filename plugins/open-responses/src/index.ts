@@ -32,20 +32,18 @@ export default definePlugin({
 });
 
 export { typeOfEvent } from './events/json-text.js';
-export * from './events/outcome.js';
-export * from './events/replay.js';
-export * from './events/response-encoder.js';
-export * from './events/response-object.js';
+export { outcomeOfFinish } from './events/outcome.js';
+export { type EndedResponse, replayEvents } from './events/replay.js';
+export { ResponseEncoder } from './events/response-encoder.js';
 export { type TurnFacts, turnFacts } from './events/turn-facts.js';
-export * from './items/input-messages.js';
+export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
 export type { EventReader } from './live/event-reader.js';
-export type { LiveResponse, ResponseEnd } from './live/live-response.js';
-export { conversationName } from './request/conversation-name.js';
+export type { LiveResponse } from './live/live-response.js';
 export { parseCompaction, parseRequest, unsupported } from './request/parse-request.js';
-export * from './request/request.js';
+export type { ResponseRequest } from './request/request.js';
 export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';
 export { responseNotFound } from './service/response-errors.js';
-export { type CallerConnection, isCodex, type PlannedResponse, type ResponseCaller } from './service/response-plan.js';
-export { ResponseService, ResponseServices, type ResumedResponse } from './service/response-service.js';
+export { isCodex, type PlannedResponse } from './service/response-plan.js';
+export { type ResponseService, ResponseServices } from './service/response-service.js';
 export { isResponseId } from './service/stored-responses.js';

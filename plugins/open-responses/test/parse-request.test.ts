@@ -1,7 +1,8 @@
 import { invalidValue } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
 import t from 'tap';
-import { type InputRules, messagesOf, parseCompaction, parseRequest } from '../src/index.js';
+import { parseCompaction, parseRequest } from '../src/index.js';
+import { type InputRules, messagesOf } from '../src/items/input-messages.js';
 
 /** What a request is refused with. */
 function refusal(work: () => unknown): { param: unknown; code: unknown; message: string } {

@@ -2,15 +2,9 @@ import assert from 'node:assert/strict';
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import {
-  type EncoderOptions,
-  type EndedResponse,
-  outcomeOfFailure,
-  outcomeOfFinish,
-  ResponseEncoder,
-  replayEvents,
-  typeOfEvent,
-} from '../src/index.js';
+import { outcomeOfFailure, outcomeOfFinish } from '../src/events/outcome.js';
+import { type EncoderOptions, ResponseEncoder } from '../src/events/response-encoder.js';
+import { type EndedResponse, replayEvents, typeOfEvent } from '../src/index.js';
 import { ECHO } from './support/echo.js';
 import { assertGrammar, type SentEvent } from './support/events.js';
 

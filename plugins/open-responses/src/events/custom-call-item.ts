@@ -1,9 +1,9 @@
+import { LongText } from '@plugboard/kernel/contracts';
 import type { CallForm } from '../tools/call-form.js';
 import { CustomInput } from '../tools/custom-input.js';
 import type { EventNumbers } from './event-numbers.js';
 import { callFields } from './function-call-item.js';
 import { escaped } from './json-text.js';
-import { LongText } from './long-text.js';
 import type { ItemStatus, OutputItem } from './output-item.js';
 
 /**

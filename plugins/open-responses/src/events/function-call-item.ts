@@ -1,7 +1,7 @@
+import { LongText } from '@plugboard/kernel/contracts';
 import type { CallForm } from '../tools/call-form.js';
 import type { EventNumbers } from './event-numbers.js';
 import { escaped } from './json-text.js';
-import { LongText } from './long-text.js';
 import type { ItemStatus, OutputItem } from './output-item.js';
 
 /**

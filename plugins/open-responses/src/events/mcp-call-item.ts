@@ -1,4 +1,5 @@
-import type { Target, TurnToolProgress, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { Target, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { OutputItem } from './output-item.js';
 import { truncateResult } from './truncate-result.js';
@@ -65,7 +66,7 @@ export class McpCallItem implements OutputItem {
   }
 
   /** `svc:tool_call.progress`, an extension that connections ask for. */
-  progress({ message, fraction }: TurnToolProgress, out: string[]): void {
+  progress({ message, fraction }: Extract<AgentEvent, { type: 'tool-progress' }>, out: string[]): void {
     if (!this.#showsAll) return;
     const share = fraction === undefined ? '' : `,"progress":${JSON.stringify(fraction)}`;
     out.push(

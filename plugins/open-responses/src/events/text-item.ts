@@ -1,5 +1,5 @@
+import { LongText } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
-import { LongText } from './long-text.js';
 import type { ItemStatus, OutputItem } from './output-item.js';
 
 /** The differences between the types of items that hold one text. */

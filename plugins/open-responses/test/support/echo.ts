@@ -1,4 +1,4 @@
-import type { ResponseEcho } from '../../src/index.js';
+import type { ResponseEcho } from '../../src/events/response-object.js';
 
 /** What a response repeats of a request that said nothing but its input. */
 export const ECHO: ResponseEcho = {
