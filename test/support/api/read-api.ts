@@ -10,6 +10,8 @@ export interface ApiExport {
   readonly stability: 'stable' | 'experimental' | undefined;
   /** The package that it is re-exported from, if it is not our own. */
   readonly origin: string | undefined;
+  /** The source file that declares it. */
+  readonly file: string;
   /** The doc comment without its tags; empty if there is none. */
   readonly summary: string;
   /** The lines of the doc comment's tags other than the stability: `@throws …`. */
@@ -153,6 +155,7 @@ function readExport(
       kind: 'function',
       stability: 'stable',
       origin,
+      file,
       summary,
       tags: [],
       declaration: signature,
@@ -182,6 +185,7 @@ function describe(
     kind: kindOf(statements[0]),
     stability: tags.includes('@public') ? 'stable' : tags.includes('@experimental') ? 'experimental' : undefined,
     origin: undefined,
+    file,
     summary,
     tags: rest,
     declaration: withoutPaths(statements.map(publicText).join('\n')),

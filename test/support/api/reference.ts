@@ -1,18 +1,18 @@
+import { basename, dirname } from 'node:path';
 import type { ApiExport, ApiModule } from './read-api.js';
 
 /** The command that writes the reference. */
 export const UPDATE = 'npm run api';
 
-/** The reference page: everything that a package exports, with its documentation. */
+/** The reference page: everything that a package exports, each with the first sentence about it. */
 export function apiReference(modules: readonly ApiModule[]): string {
   const head = `# API for plugins
 
-What plugins and programs import, generated from the sources (\`${UPDATE}\`), so that the interface never changes by
-accident: \`test/api.test.ts\` fails if this page is not current. The guide to
-[writing plugins](../guides/writing-plugins.md) introduces it by examples.
+What plugins and programs import, generated from the doc comments (\`${UPDATE}\`), by folder of the sources. Your editor
+shows the whole comments. [Writing plugins](../guides/writing-plugins.md) introduces the interface by examples.
 
-- **stable**: a change that breaks users comes only with a new major version.
-- **experimental**: may change in any version; the change log says how. Your editor shows the comments of their members.
+A change that breaks users comes only with a new major version, except for what is marked \`@experimental\`: the change
+log says how that changes. All properties are \`readonly\`, and optional ones may be \`undefined\`: both are left out here.
 
 ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifier)}): ${exports.length} names`).join('\n')}
 `;
@@ -20,47 +20,66 @@ ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifie
 }
 
 function page({ specifier, summary, exports, unnamed }: ApiModule): string {
-  return [`## ${specifier}`, summary, ...exports.map(section), ...unnamedSection(unnamed)].join('\n\n').concat('\n');
+  const groups = Map.groupBy(exports, ({ file }) => basename(dirname(file)));
+  const sections = Array.from(groups, ([name, group]) => `### ${name}\n\n${block(group.map(described))}`);
+  return [`## ${specifier}`, firstSentence(summary), ...sections, ...unnamedSection(unnamed)].join('\n\n').concat('\n');
 }
 
 /** Types that the import path does not export: a change of one is a change of the interface too. */
 function unnamedSection(unnamed: readonly ApiExport[]): string[] {
   if (unnamed.length === 0) return [];
-  const signatures = unnamed.map(({ signature }) => signature).join('\n');
-  return [`### Types without an export\n\nTypeScript infers them.\n\n\`\`\`ts\n${signatures}\n\`\`\``];
+  return [
+    `### Types without an export\n\nTypeScript infers them.\n\n${block(unnamed.map(({ signature }) => compact(signature)))}`,
+  ];
+}
+
+function block(declarations: readonly string[]): string {
+  return `\`\`\`ts\n${declarations.join('\n\n')}\n\`\`\``;
 }
 
 /**
- * What is stable is shown with all that is said of it. What may change in any version is shown by
- * its signature and the first paragraph: the editor shows the rest.
+ * A declaration below the first sentence about it. A contract that plugins implement has all of its
+ * numbered rules.
  */
-function section(one: ApiExport): string {
-  if (one.stability !== 'stable') {
-    const [paragraph = ''] = one.summary.split('\n\n');
-    return [`### ${heading(one)}`, 'experimental', paragraph, `\`\`\`ts\n${one.signature}\n\`\`\``].join('\n\n');
-  }
-  const { summary, tags, declaration } = one;
-  const list = tags.map((tag) => `- ${tag.replace(/^@(\w+)\s*/, (_, word: string) => `${LABELS[word] ?? word}: `)}`);
-  return [
-    `### ${heading(one)}`,
-    'stable',
-    summary,
-    ...(list.length > 0 ? [list.join('\n')] : []),
-    `\`\`\`ts\n${declaration}\n\`\`\``,
-  ].join('\n\n');
+function described({ kind, stability, summary, tags, signature, declaration }: ApiExport): string {
+  const isStable = stability === 'stable';
+  const text = isStable && kind !== 'class' && /^1\. /m.test(summary) ? summary : firstSentence(summary);
+  const errors = tags.filter((tag) => tag.startsWith('@throws'));
+  const said = [...(isStable ? [] : ['@experimental']), text, ...errors].join(' ');
+  return `/** ${said} */\n${compact(isStable ? withShortComments(declaration) : signature)}`;
 }
 
-/** With the kind, because some names differ only in letter case: `Clock` and `CLOCK`. */
-function heading({ kind, name }: ApiExport): string {
-  return `${kind} ${name}`;
+/** The units of numbers: what a name and a type do not say. */
+const UNIT = /\b(?:milliseconds|seconds|minutes|bytes|characters|tokens)\b/i;
+
+/** Of the comments of members, the sentences that name an error or a unit. */
+function withShortComments(declaration: string): string {
+  return declaration.replace(/\s*\/\*\*([\s\S]*?)\*\//g, (_, text: string) => {
+    const sentences = sentencesOf(text.replaceAll(/^\s*\* ?/gm, ''));
+    const kept = sentences.filter((sentence) => sentence.startsWith('@throws') || UNIT.test(sentence));
+    return kept.length === 0 ? '' : `\n    /** ${kept.join(' ')} */`;
+  });
 }
 
-const LABELS: Readonly<Record<string, string>> = {
-  throws: '**Throws**',
-  param: '**Parameter**',
-  returns: '**Returns**',
-  deprecated: '**Deprecated**',
-};
+function firstSentence(text: string): string {
+  return sentencesOf(text.split('\n\n', 1).join())[0] ?? '';
+}
+
+function sentencesOf(text: string): string[] {
+  return text
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .split(/(?<=[.!?]\)?) (?=[A-Z`@])/);
+}
+
+/** What callers compile against, without what is the same everywhere. */
+function compact(declaration: string): string {
+  return declaration
+    .replaceAll(/^export (?:declare )?|\breadonly /gm, '')
+    .replaceAll(/(\w\?: .*) \| undefined;$/gm, '$1;')
+    .replaceAll(/^ *(?:#private|name = "\w+");\n/gm, '')
+    .replaceAll('    ', '  ');
+}
 
 /** The anchor of a heading, as GitHub makes it. */
 function slug(heading: string): string {
