@@ -31,7 +31,8 @@ export async function hostile(t: Test, name: ProviderName, answer: (response: Se
 
 /** Writes until the client has left. */
 async function endless(to: NodeJS.WritableStream, response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
-  while (!response.destroyed) if (!to.write(chunk)) await Promise.race([once(to, 'drain'), once(response, 'close')]);
+  const left = once(response, 'close');
+  while (!response.destroyed) if (!to.write(chunk)) await Promise.race([once(to, 'drain'), left]);
 }
 
 /** A request of a turn whose caller may hold half of the limit. */

@@ -27,6 +27,9 @@ const KINDS = {
   'a stream of the Messages API': ['/v1/messages', { model: 'assistant', max_tokens: 1_000, messages: said, stream: true }],
 } as const;
 
+// On a machine that does something else, 4,000 turns take a minute or more.
+t.setTimeout(280_000);
+
 t.test('at most 1 KiB of a turn outlives collections of the young generation', async (t) => {
   const yaml = `${LIVE_TRANSPORTS}  messages: {}\n${ASSISTANT}`;
   const server = await ServerProcess.start(t, { yaml, collectsGarbage: 'young' });
