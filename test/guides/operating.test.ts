@@ -20,15 +20,15 @@ t.test('every command prints what the page shows', async (t) => {
   t.match(models.requests[0]?.headers, { authorization: /^Bearer sk-/ }, 'the key comes from .env');
 });
 
-t.test('the tables list all options with their defaults', async (t) => {
+t.test('the reference has all sections, and the guide the options of every tool entry', async (t) => {
   const { output } = await new Shell(t, await folderOf(t, operating)).run('npx plugboard schema');
-  const { properties, definitions } = JSON.parse(output) as FileSchema;
-  const shown = (heading: string) => Object.fromEntries(operating.table(heading).map(([option = '', value]) => [option, value]));
-  t.strictSame(shown('key'), defaults(properties.agents?.additionalProperties));
-  t.strictSame(shown('option under limits'), defaults(properties.limits));
-  t.strictSame(shown('option of http'), withoutCommon(defaults(definitions['transports.@plugboard.transport-http'])));
-  t.strictSame(shown('option of every tool entry'), withoutCommon(defaults(properties.tools?.properties?.clock)));
-  t.strictSame(Object.keys({ $schema: '', ...shown('section') }).toSorted(), Object.keys(properties).toSorted());
+  const { properties } = JSON.parse(output) as FileSchema;
+  const sections = new Page(join(root, 'docs/reference/configuration.md')).table('section').map(([section]) => section);
+  t.strictSame(['$schema', ...sections].toSorted(), Object.keys(properties).toSorted());
+  const { optional, unless, use, ...own } = properties.tools?.properties?.clock?.properties ?? {};
+  t.strictSame(Object.keys(own), ['timeout', 'resultLimit']);
+  for (const [option, { default: value }] of Object.entries(own))
+    t.ok(new RegExp(`\`${option}\` [^(]*\\(\`${value}\`\\)`).test(operating.text), option);
 });
 
 t.test('the log has the fields and messages of the tables', async (t) => {
@@ -75,29 +75,12 @@ t.test('the log has the fields and messages of the tables', async (t) => {
   );
 });
 
-/** The part of `plugboard schema` that the tables show. */
+/** The part of `plugboard schema` that the pages show. */
 interface FileSchema {
   readonly properties: Readonly<Record<string, OptionsSchema>>;
-  readonly definitions: Readonly<Record<string, OptionsSchema>>;
 }
 
 interface OptionsSchema {
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, OptionsSchema>>;
-  readonly additionalProperties?: OptionsSchema;
-  readonly required?: readonly string[];
-}
-
-/** The defaults of options, as a table shows them. */
-function defaults({ properties = {}, required = [] }: OptionsSchema = {}): Readonly<Record<string, string>> {
-  const said = (name: string, value: unknown) => {
-    if (value === undefined) return required.includes(name) ? 'required' : 'none';
-    return typeof value === 'string' ? value : JSON.stringify(value);
-  };
-  return Object.fromEntries(Object.entries(properties).map(([name, option]) => [name, said(name, option.default)]));
-}
-
-/** Leaves out the keys that every entry may have. */
-function withoutCommon({ use, optional, unless, ...own }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return own;
 }
