@@ -61,6 +61,7 @@ export async function compose(options: ComposeOptions): Promise<HostServer> {
 
   const revision = new Revision(1, configuration);
   registerEntries(revision, registration);
-  if (!partial) problems.throwIfAny();
-  return new HostServer({ readOptions, revision, registration, serverLog, status, mistakes: problems.error });
+  const mistakes = problems.error?.redacted(serverLog.redact);
+  if (mistakes && !partial) throw mistakes;
+  return new HostServer({ readOptions, revision, registration, serverLog, status, mistakes });
 }

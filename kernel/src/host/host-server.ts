@@ -1,5 +1,6 @@
-import { type ConfigError, HostError, type PluginError, reasonOf, StartError } from './base/errors.js';
+import { ConfigError, HostError, type PluginError, ReloadError, reasonOf, StartError } from './base/errors.js';
 import type { EntryReport, HostView } from './base/status.js';
+import { withoutSecrets } from './base/without-secrets.js';
 import type { FileContents } from './configuration/entries.js';
 import { entryPlace } from './configuration/entry-place.js';
 import { Problems } from './configuration/problems.js';
@@ -123,7 +124,7 @@ export class HostServer implements Server {
       if (!(error instanceof StartError)) throw error;
       this.#throwMistakes(error.failures);
       const { configuration } = this.#revision;
-      throw new StartError(error.failures.map((failure) => failure.at(entryPlace(failure.entry, configuration))));
+      throw new StartError(this.#redacted(error.failures.map((failure) => failure.at(entryPlace(failure.entry, configuration)))));
     }
   }
 
@@ -158,7 +159,7 @@ export class HostServer implements Server {
     const { source, problems: earlier } = this.#revision.configuration;
     const problems = new Problems(source, earlier);
     reportFaults(failures, this.#contents, problems);
-    problems.throwIfAny();
+    if (problems.error) throw problems.error.redacted(this.#serverLog.redact);
   }
 
   reload(config?: object): Promise<ReloadResult> {
@@ -182,10 +183,11 @@ export class HostServer implements Server {
     try {
       this.#serverLog.reopen();
       await this.#lifecycle.settled();
-      files = await this.#lifecycle.reload();
+      const { entries, failures } = await this.#lifecycle.reload();
+      files = { entries, failures: this.#redacted(failures) };
       return result(this.host.phase === 'running' ? await this.#reconfigure(config) : []);
     } catch (error) {
-      return result([], error instanceof HostError ? error : new HostError('NOT_RELOADED', reasonOf(error), { cause: error }));
+      return result([], this.#refusal(error));
     }
   }
 
@@ -195,6 +197,7 @@ export class HostServer implements Server {
     const options = config === undefined ? this.#readOptions : { ...this.#readOptions, config };
     const configuration = await readConfiguration(options, current.configuration.loader);
     this.#lastRead = configuration;
+    this.#adjustLog(current, { configuration }); // why it is refused may quote its secrets
     configuration.problems.throwIfAny();
     const changes = changesBetween(this.inspection.image, imageOf(configuration, enabledEntries(configuration.contents)));
     refuseRestart(changes, configuration);
@@ -270,7 +273,7 @@ export class HostServer implements Server {
   }
 
   /** What was secret stays so while work of an earlier revision may still log it. */
-  #adjustLog({ configuration }: Revision, before: Revision): void {
+  #adjustLog({ configuration }: Revision, before: Pick<Revision, 'configuration'>): void {
     const revisions = [...this.#earlier.filter(({ isPinned }) => isPinned), before];
     const secrets = new Set(
       [configuration.secrets, ...revisions.map((one) => one.configuration.secrets)].flatMap((texts) => [...texts]),
@@ -279,13 +282,27 @@ export class HostServer implements Server {
     this.#serverLog.adjust({ level: configuration.contents.log.level, secrets, credentials });
   }
 
+  /** Why a reload is refused. */
+  #refusal(error: unknown): HostError {
+    const { redact } = this.#serverLog;
+    if (error instanceof ConfigError) return error.redacted(redact);
+    if (error instanceof ReloadError) return new ReloadError(this.#redacted(error.failures));
+    if (error instanceof HostError) return error;
+    return new HostError('NOT_RELOADED', redact(reasonOf(error)), { cause: withoutSecrets(error, redact) });
+  }
+
+  /** What the program that embeds the server is told of failures: no secrets, as in the log. */
+  #redacted(failures: readonly PluginError[]): readonly PluginError[] {
+    return failures.map((failure) => failure.redacted(this.#serverLog.redact));
+  }
+
   async stop(options?: StopOptions): Promise<readonly PluginError[]> {
     this.#lifecycle.requestStop(options);
     await this.#reloading;
     const failures = [...(await this.#lifecycle.stop(options))];
     failures.push(...(await this.#retirement.stopAll(() => this.#lifecycle.timeToStop)));
     await this.#serverLog.end();
-    return failures;
+    return this.#redacted(failures);
   }
 
   get #contents(): FileContents {

@@ -3,7 +3,6 @@ import type { ConfigError } from './base/errors.js';
 import type { HostView } from './base/status.js';
 import type { Configuration } from './configuration/read-configuration.js';
 import { warningsOf } from './configuration/warnings.js';
-import { createRedactor } from './log/redactor.js';
 import type { Description } from './plugin/extension-point.js';
 import type { Registered } from './registration/register.js';
 import type { Revision } from './registration/revision.js';
@@ -99,11 +98,6 @@ export class Inspection {
     return new Set(
       [this.#of.revision().configuration, this.#of.lastRead()].flatMap(({ secretVariables }) => [...secretVariables]),
     );
-  }
-
-  /** Replaces secrets of the configuration in a text that is printed, as the log does. */
-  redact(text: string): string {
-    return createRedactor({ values: this.#of.revision().configuration.secrets })(text);
   }
 
   /** Describes the configuration in force, to compare another one with it. */

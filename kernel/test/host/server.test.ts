@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { defineExtensionPoint, type PluginContext } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
@@ -334,4 +335,42 @@ t.test('a partial server has the valid entries, reports the mistakes and cannot 
   );
   t.match(server.inspection.mistakes?.message, /plugins\.broken/);
   await t.rejects(server.start(), /plugins\.broken/);
+});
+
+t.test('S-28 what a server returns or throws of a failing plugin contains no secret', async (t) => {
+  const shapes = {
+    message: 'new Error("refused " + secret)',
+    cause: 'new Error("refused", { cause: new TypeError("refused " + secret) })',
+    several: 'new AggregateError([new Error("refused " + secret)])',
+    property: 'Object.assign(new Error("refused"), { code: "REFUSED", request: { headers: { secret } } })',
+    text: '"refused " + secret',
+    object: '({ refused: [secret] })',
+    mistake: 'new ConfigFault([{ path: [], message: "refused " + secret }])',
+  };
+  const SECRET = 'open-sesame';
+  for (const [shape, thrown] of Object.entries(shapes)) {
+    for (const phase of ['check', 'register', 'start', 'reload', 'stop']) {
+      await t.test(`${shape} in ${phase}`, async (t) => {
+        const fail = `((secret) => { throw ${thrown}; })`;
+        const code = plugin({
+          properties: '{ key: { type: "string", secret: true } }',
+          more: phase === 'check' ? `check(config) { ${fail}(config.key); },` : '',
+          register: `${phase === 'register' ? `${fail}(ctx.config.key);` : ''} return { ${phase}() { ${fail}(ctx.config.key); } };`,
+        });
+        const config = { transports: {}, plugins: { a: { use: './a.js', key: SECRET } } };
+        const seen: unknown[] = [];
+        try {
+          const { server } = await composed(t, { 'a.js': code }, { file: undefined, config });
+          await server.start().catch((error: unknown) => seen.push(error));
+          const { failures, refused } = await server.reload(config);
+          seen.push(...failures, refused, ...(await server.stop()));
+        } catch (error) {
+          seen.push(error);
+        }
+        const text = seen.map((one) => inspect(one, { depth: null, showHidden: true })).join('\n');
+        t.match(text, /refused|threw \[object/, 'it is reported');
+        t.notMatch(text, SECRET);
+      });
+    }
+  }
 });

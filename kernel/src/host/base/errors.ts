@@ -1,6 +1,7 @@
 import { recognizeAcrossCopies } from './across-copies.js';
 import { placeOf } from './place.js';
 import { formatProblem, type PluginIdentity, type Problem } from './problem.js';
+import { withoutSecrets } from './without-secrets.js';
 
 /**
  * Every error of the host: its code, and its message made of what is known where it occurs. A
@@ -230,9 +231,19 @@ export class ConfigError extends HostError {
     super('CONFIG_INVALID', sorted.map(formatProblem).join('\n'));
     this.problems = sorted;
   }
+
+  /** The same error for the program that embeds the server: plugins may have quoted secrets. */
+  redacted(redact: (text: string) => string): ConfigError {
+    return new ConfigError(this.problems.map((problem) => ({ ...problem, message: redact(problem.message) })));
+  }
 }
 
-/** A plugin failed in its `start`, `reload` or `stop`. `cause` is what it threw. @public */
+/**
+ * A plugin failed in its `start`, `reload` or `stop`. `cause` is what it threw: what a server
+ * returns is a copy without secrets.
+ *
+ * @public
+ */
 export class PluginError extends HostError {
   override readonly name = 'PluginError';
 
@@ -241,6 +252,7 @@ export class PluginError extends HostError {
   }
 
   readonly #fault: Fault;
+  readonly #place: string | undefined;
 
   constructor(
     readonly entry: string,
@@ -253,6 +265,7 @@ export class PluginError extends HostError {
       cause,
     });
     this.#fault = fault;
+    this.#place = place;
   }
 
   /**
@@ -260,6 +273,12 @@ export class PluginError extends HostError {
    */
   at(place: string | undefined): PluginError {
     return new PluginError(this.entry, this.plugin, this.#fault, { cause: this.cause, place });
+  }
+
+  /** The same error for the program that embeds the server. */
+  redacted(redact: (text: string) => string): PluginError {
+    const fault = { ...this.#fault, message: redact(this.#fault.message) };
+    return new PluginError(this.entry, this.plugin, fault, { cause: withoutSecrets(this.cause, redact), place: this.#place });
   }
 }
 

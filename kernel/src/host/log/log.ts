@@ -43,6 +43,8 @@ export function createLogger(options: CreateLoggerOptions): Logger {
 export interface AdjustableLogger {
   readonly log: Logger;
   adjust(settings: Pick<CreateLoggerOptions, 'level' | 'secrets' | 'credentials'>): void;
+  /** Replaces secrets in a text, as in its lines. */
+  redact(text: string): string;
 }
 
 /** @see createLogger */
@@ -68,6 +70,7 @@ export function createAdjustableLogger(options: CreateLoggerOptions): Adjustable
       if (settings.level === log.level) return;
       for (const one of [log, ...children.all()]) one.level = settings.level;
     },
+    redact: (text) => redact(text),
   };
 }
 

@@ -32,6 +32,7 @@ export interface ServerLog {
   end(): Promise<void>;
   /** Changes the level, and what is secret. */
   readonly adjust: AdjustableLogger['adjust'];
+  readonly redact: AdjustableLogger['redact'];
 }
 
 /** Creates the log of a server. Opens no file before the first line. */
@@ -47,10 +48,11 @@ export function createServerLog({
   };
   if (stderr) whenRecovered(onRecovered);
   const audits = auditFile === undefined ? undefined : new LogWriter({ to: auditFile, limit, onRecovered });
-  const { log, adjust } = createAdjustableLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
+  const { log, adjust, redact } = createAdjustableLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
   return {
     log,
     adjust,
+    redact,
     budgets: stderr ? [stderr.budget] : [],
     reopen: () => audits?.reopen(),
     end: async () => audits?.end(),

@@ -39,7 +39,7 @@ export async function openInProcess(file: string, keepsSessions: boolean): Promi
   try {
     await server.start();
   } catch (error) {
-    const message = server.inspection.redact(error instanceof Error ? error.message : String(error));
+    const message = error instanceof Error ? error.message : String(error);
     throw new ChatError(keepsSessions ? message + talkToServer(file) : message);
   }
   return new InProcess(server, keepsSessions);
