@@ -3,14 +3,14 @@ import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DefinedPlugin } from '@plugboard/kernel';
-import { settingsTable } from '@plugboard/testing';
+import { settingsList } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { OptionSchema } from '../kernel/src/host/options/schema.js';
 import { entriesServedBy, README_SECTIONS, Readme } from './support/readme.js';
 
 /**
- * The house style of our plugins: the files, the README, its example and its settings table.
- * `npm run readmes` writes the settings tables instead of comparing them.
+ * The house style of our plugins: the files, the README, its example and its settings list.
+ * `npm run readmes` writes the settings lists instead of comparing them.
  */
 
 const root = join(import.meta.dirname, '..');
@@ -36,10 +36,10 @@ for (const folder of folders.toSorted()) {
     );
     exampleIsValid(t, plugin, readme);
 
-    const table = settingsTable(plugin.configSchema);
+    const table = settingsList(plugin.configSchema);
     t.ok(readme.settings !== undefined, 'has <!-- settings --> and <!-- /settings -->');
     if (process.env.UPDATE_README === '1') writeFileSync(path, readme.withSettings(table));
-    else t.equal(readme.settings, table, 'the settings table is that of the schema: run `npm run readmes` after a change');
+    else t.equal(readme.settings, table, 'the settings list is that of the schema: run `npm run readmes` after a change');
   });
 }
 

@@ -8,7 +8,7 @@ import { layout } from '../../kernel/src/layout.js';
 /** The sections of every plugin's README, in this order. Others may be among them. */
 export const README_SECTIONS = ['What it does', 'Example', 'Settings', 'When things go wrong'] as const;
 
-/** The marks around the settings table. */
+/** The marks around the settings list. */
 const BEFORE = '<!-- settings -->';
 const AFTER = '<!-- /settings -->';
 
@@ -30,13 +30,13 @@ export class Readme {
     this.sections = [...prose.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading.trim());
   }
 
-  /** The text between the marks of the settings table, or undefined without marks. */
+  /** The text between the marks of the settings list, or undefined without marks. */
   get settings(): string | undefined {
     const [from, to] = this.#settingsRange();
     return from < 0 || to < from ? undefined : this.#text.slice(from, to).trim();
   }
 
-  /** The text with a new settings table. Requires the marks. */
+  /** The text with a new settings list. Requires the marks. */
   withSettings(table: string): string {
     const [from, to] = this.#settingsRange();
     return `${this.#text.slice(0, from)}\n${table}\n${this.#text.slice(to)}`;

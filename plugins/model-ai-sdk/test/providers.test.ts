@@ -98,7 +98,7 @@ for (const name of ['anthropic', 'google', 'bedrock', 'openai', 'mistral'] as co
   });
 }
 
-/** What is tested with each provider: the columns of the table in the README. */
+/** What is tested with each provider, and listed in the README. */
 const COLUMNS = [
   'plain',
   'stream',
@@ -116,7 +116,7 @@ type Column = (typeof COLUMNS)[number];
 const shown = new Set<string>();
 const failed = new Set<string>();
 
-/** A test that shows some columns of the table. */
+/** A test that shows some of them. */
 function show(t: Test, name: ProviderName, columns: readonly Column[], title: string, body: (t: Test) => Promise<void>): void {
   t.test(title, async (t) => {
     let isShown = false;
@@ -266,15 +266,15 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
   });
 }
 
-t.test('the table of the README is what these tests have shown', async (t) => {
-  const cell = (key: string) => (shown.has(key) && !failed.has(key) ? 'yes' : '–');
-  const rows = (Object.keys(PROVIDERS) as ProviderName[]).map((name) => [
-    `\`${PROVIDERS[name].options.provider}\``,
-    ...COLUMNS.map((column) => cell(`${name} ${column}`)),
-  ]);
-  const table = [['package', ...COLUMNS], ['---', ...COLUMNS.map(() => '---')], ...rows].map((row) => `| ${row.join(' | ')} |`);
+t.test('the README says what these tests have shown of every package', async (t) => {
+  const names = Object.keys(PROVIDERS) as ProviderName[];
+  const missing = names
+    .flatMap((name) => COLUMNS.map((column) => `${name} ${column}`))
+    .filter((key) => !shown.has(key) || failed.has(key));
+  t.strictSame(missing, []);
+  const packages = names.map((name) => `\`${PROVIDERS[name].options.provider}\``);
   const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
-  t.equal(/<!-- providers -->\n([\s\S]*)\n<!-- \/providers -->/.exec(readme)?.[1], table.join('\n'));
+  t.ok(readme.replaceAll(/\s+/g, ' ').includes(`Tested with ${packages.join(', ')}: ${COLUMNS.join(', ')}.`));
 });
 
 t.test('reasoningEffort holds where neither the agent nor the caller sets one', async (t) => {

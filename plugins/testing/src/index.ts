@@ -16,7 +16,7 @@ export { turnEvents } from './context/turn-events.js';
 export { Contract, type ContractCase, type DeclareTest, declareTests } from './contract/contract.js';
 export { type ChatRequest, contentText, ModelServer, type ReceivedRequest, type Script } from './model-server/model-server.js';
 export { pluginContract } from './plugin/plugin-contract.js';
-export { settingsTable } from './plugin/settings-table.js';
+export { settingsList } from './plugin/settings-list.js';
 export { type StartedServer, type StartServerOptions, startServer } from './server/start-server.js';
 export { writeUntilKilled } from './session-store/cases/kill-cases.js';
 export type { StoreQuotas } from './session-store/cases/quota-cases.js';

@@ -1,7 +1,7 @@
 /**
  * The part of JSON Schema (draft 2020-12) that option schemas use. A plugin's schema is the single
  * source of truth of its options: ajv validates with it, `ctx.config` is typed from it, editors
- * complete with it, and the README's settings table is generated from it.
+ * complete with it, and the README's settings list is generated from it.
  *
  * @public
  */

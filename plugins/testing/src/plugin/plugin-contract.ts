@@ -8,7 +8,7 @@ import { checkOptions } from '../context/options.js';
 import { type TestContextOptions, testContext } from '../context/test-context.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
-import { optionsOf, settingsTable } from './settings-table.js';
+import { optionsOf, settingsList } from './settings-list.js';
 
 /** Where the plugin's package is, and options to register it with. @experimental */
 export interface PluginContractOptions extends TestContextOptions {
@@ -109,10 +109,10 @@ export function pluginCases<S extends JsonSchema>(
     const { faults } = checkOptions(definition, { ...options, noSuchOption: true }, context.check);
     assert.notEqual(faults.length, 0, 'it accepts the option "noSuchOption"; add `additionalProperties: false`');
   });
-  contract.add('shows its options in the settings table of its README', 'docs/guides/writing-plugins.md', async () => {
+  contract.add('shows its options in the settings list of its README', 'docs/guides/writing-plugins.md', async () => {
     const readme = await readFile(join(folder, 'README.md'), 'utf8').catch(() => '');
     const [, shown] = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(readme) ?? [];
-    const table = settingsTable(configSchema);
+    const table = settingsList(configSchema);
     assert.ok(shown === undefined || shown === table, `README.md: write between the marks for settings:\n${table}`);
   });
   contract.add('registers synchronously and contributes something', 'PluginDefinition.register', async () => {

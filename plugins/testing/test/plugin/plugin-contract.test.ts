@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { type DefinedPlugin, definePlugin, type JsonSchema, ToolSources } from '@plugboard/kernel';
 import t from 'tap';
 import { pluginCases } from '../../src/plugin/plugin-contract.js';
-import { settingsTable } from '../../src/plugin/settings-table.js';
+import { settingsList } from '../../src/plugin/settings-list.js';
 import { failing } from '../failing.js';
 
 const SCHEMA = {
@@ -47,8 +47,8 @@ async function packageOf(change: object = {}): Promise<string> {
   return folder;
 }
 
-t.test('the settings table of a README is that of the schema, if there is one', async (t) => {
-  const NAME = 'shows its options in the settings table of its README';
+t.test('the settings list of a README is that of the schema, if there is one', async (t) => {
+  const NAME = 'shows its options in the settings list of its README';
   const faults = async (readme: string) => {
     const packageDir = await packageOf();
     await writeFile(join(packageDir, 'README.md'), readme);
@@ -56,8 +56,8 @@ t.test('the settings table of a README is that of the schema, if there is one', 
   };
   const marked = (table: string) => `# Thing\n\n<!-- settings -->\n${table}\n<!-- /settings -->\n`;
   t.strictSame(await faults('# Thing\n'), []);
-  t.strictSame(await faults(marked(settingsTable(SCHEMA))), []);
-  t.strictSame(await faults(marked(settingsTable(SCHEMA).replace('20ms', '30ms'))), [NAME]);
+  t.strictSame(await faults(marked(settingsList(SCHEMA))), []);
+  t.strictSame(await faults(marked(settingsList(SCHEMA).replace('20ms', '30ms'))), [NAME]);
 });
 
 const whole = packageOf();
