@@ -97,7 +97,7 @@ t.test('diagnostics.md: the plugin traces a turn', async (t) => {
 });
 
 t.test('diagnostics.md: lists all channels', async (t) => {
-  const source = readFileSync(join(root, 'plugins/agent-runtime/src/diagnostics/channels.ts'), 'utf8');
+  const source = readFileSync(join(root, 'plugins/agent-runtime/src/engine/diagnostics/channels.ts'), 'utf8');
   const channels = [...source.matchAll(/hannel\('(plugboard\.[\w.]+)'\)/g)].map(([, channel]) => channel);
   t.same(
     guide('diagnostics.md')

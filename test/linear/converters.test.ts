@@ -8,25 +8,25 @@ import type { Message, SessionStore } from '@plugboard/kernel';
 import { OPEN, openToolCalls, type Target, type TurnRecord, withSummary } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import ts from 'typescript';
-import { refuseExtras, withOwnExtras, withoutExtras } from '../../plugins/agent-runtime/src/history/extra.js';
-import { historyView, newestTurns, trimConversation } from '../../plugins/agent-runtime/src/history/history-view.js';
-import { withoutEarlierMedia } from '../../plugins/agent-runtime/src/history/media.js';
-import { assertMessages } from '../../plugins/agent-runtime/src/history/message-shape.js';
-import { prefixOf } from '../../plugins/agent-runtime/src/history/prefix.js';
-import { resultsInOrder } from '../../plugins/agent-runtime/src/history/results-in-order.js';
+import { refuseExtras, withOwnExtras, withoutExtras } from '../../plugins/agent-runtime/src/engine/messages/extra.js';
+import { historyView, newestTurns, trimConversation } from '../../plugins/agent-runtime/src/sessions/history/history-view.js';
+import { withoutEarlierMedia } from '../../plugins/agent-runtime/src/engine/messages/media.js';
+import { assertMessages } from '../../plugins/agent-runtime/src/engine/messages/message-shape.js';
+import { prefixOf } from '../../plugins/agent-runtime/src/engine/messages/prefix.js';
+import { resultsInOrder } from '../../plugins/agent-runtime/src/engine/messages/results-in-order.js';
 import {
   assertPairedToolCalls,
   hasNewMessages,
   messagesToAppend,
   newMessages,
-} from '../../plugins/agent-runtime/src/history/session-input.js';
-import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/history/summary/due-summary.js';
-import { summaryRequest } from '../../plugins/agent-runtime/src/history/summary/summary-request.js';
-import type { Approval } from '../../plugins/agent-runtime/src/pending/approval.js';
-import { ClientCalls } from '../../plugins/agent-runtime/src/pending/client-calls.js';
-import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/pending/decision-lines.js';
-import { inPlaceOfResults, withLead, withResults } from '../../plugins/agent-runtime/src/pending/results.js';
-import { NOTHING_OPEN } from '../../plugins/agent-runtime/src/pending/settled-calls.js';
+} from '../../plugins/agent-runtime/src/sessions/history/session-input.js';
+import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/sessions/history/due-summary.js';
+import { summaryRequest } from '../../plugins/agent-runtime/src/sessions/history/summary-request.js';
+import type { Approval } from '../../plugins/agent-runtime/src/sessions/pending/approval.js';
+import { ClientCalls } from '../../plugins/agent-runtime/src/sessions/pending/client-calls.js';
+import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/sessions/pending/decision-lines.js';
+import { inPlaceOfResults, withLead, withResults } from '../../plugins/agent-runtime/src/sessions/pending/results.js';
+import { NOTHING_OPEN } from '../../plugins/agent-runtime/src/sessions/pending/settled-calls.js';
 import { promptOf } from '../../plugins/model-ai-sdk/src/request/prompt.js';
 import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-dialect.js';
 import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';

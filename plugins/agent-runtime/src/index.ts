@@ -1,23 +1,23 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
-import { checkConfig } from './directory/check-config.js';
-import { FailureLog } from './lifecycle/failure-log.js';
-import { IdempotencyClaims } from './lifecycle/idempotency.js';
-import { RunningTurns } from './lifecycle/running-turns.js';
-import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
-import { RequestRates } from './limits/request-rates.js';
-import { TurnLimiter } from './limits/turn-limiter.js';
-import { TurnMemory } from './limits/turn-memory.js';
+import { AgentCardOperations } from './engine/agent-card-operations.js';
+import { CurrentAgents } from './engine/current-agents.js';
+import { checkConfig } from './engine/directory/check-config.js';
+import { CredentialTurnLimiter } from './engine/limits/credential-turn-limiter.js';
+import { RequestRates } from './engine/limits/request-rates.js';
+import { TurnLimiter } from './engine/limits/turn-limiter.js';
+import { TurnMemory } from './engine/limits/turn-memory.js';
+import { ToolRunner } from './engine/tools/tool-runner.js';
+import { FailureLog } from './engine/turn/failure-log.js';
+import { RunningTurns } from './engine/turn/running-turns.js';
+import { TurnRunner } from './engine/turn-runner.js';
 import { Runtime } from './runtime.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
+import { IdempotencyClaims } from './sessions/idempotency.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
-import { StoreHealth } from './store/store-health.js';
-import { ToolRunner } from './tools/tool-runner.js';
-import { AgentCardOperations } from './turn/agent-card-operations.js';
-import { CurrentAgents } from './turn/current-agents.js';
-import { TurnRunner } from './turn/turn-runner.js';
+import { StoreHealth } from './sessions/store/store-health.js';
 
 export default definePlugin({
   name: '@plugboard/agent-runtime',

@@ -16,22 +16,22 @@ import type {
 import { TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from './config.js';
-import { withoutExtras } from './history/extra.js';
-import { IdempotencyClaims } from './lifecycle/idempotency.js';
-import { RunningTurns } from './lifecycle/running-turns.js';
-import { TurnTask } from './lifecycle/turn-task.js';
-import { RequestRates } from './limits/request-rates.js';
-import { TurnLimiter } from './limits/turn-limiter.js';
-import { TurnMemory } from './limits/turn-memory.js';
+import { AgentCardOperations } from './engine/agent-card-operations.js';
+import { CurrentAgents } from './engine/current-agents.js';
+import { RequestRates } from './engine/limits/request-rates.js';
+import { TurnLimiter } from './engine/limits/turn-limiter.js';
+import { TurnMemory } from './engine/limits/turn-memory.js';
+import { withoutExtras } from './engine/messages/extra.js';
+import { RunningTurns } from './engine/turn/running-turns.js';
+import { TurnTask } from './engine/turn/turn-task.js';
+import { TurnRunner } from './engine/turn-runner.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
+import { IdempotencyClaims } from './sessions/idempotency.js';
 import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
-import { StoreHealth } from './store/store-health.js';
-import { AgentCardOperations } from './turn/agent-card-operations.js';
-import { CurrentAgents } from './turn/current-agents.js';
-import { assertTurnRequest } from './turn/turn-request.js';
-import { TurnRunner } from './turn/turn-runner.js';
+import { StoreHealth } from './sessions/store/store-health.js';
+import { assertTurnRequest } from './turn-request.js';
 
 /** Resolves names to agents and starts turns. */
 export class Runtime implements AgentRuntime {

@@ -3,7 +3,7 @@ import type { AgentEvent, Interceptor, Principal } from '@plugboard/kernel';
 import { OPEN, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { channels } from '../src/diagnostics/channels.js';
+import { channels } from '../src/engine/diagnostics/channels.js';
 import {
   answerWith,
   callTools,

@@ -10,11 +10,11 @@ import {
   type StoredApproval,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { type Approval, approvalOf, isOwn, shownApproval } from '../pending/approval.js';
-import { approvalDecided, approvalExpired, approvalNotFound } from '../pending/approval-errors.js';
-import { ApprovalRecords } from '../pending/approval-records.js';
-import { type StoreCall, storeCalls } from '../store/store-call.js';
-import { CurrentAgents } from '../turn/current-agents.js';
+import { CurrentAgents } from '../engine/current-agents.js';
+import { type Approval, approvalOf, isOwn, shownApproval } from './pending/approval.js';
+import { approvalDecided, approvalExpired, approvalNotFound } from './pending/approval-errors.js';
+import { ApprovalRecords } from './pending/approval-records.js';
+import { type StoreCall, storeCalls } from './store/store-call.js';
 
 /** Approvals that are read from the store at once, to find those that the caller may see. */
 const READ_AT_ONCE = 20;

@@ -1,9 +1,9 @@
 import type { Clock } from '@plugboard/kernel';
 import type { Account, Timer, TurnEvents } from '@plugboard/kernel/contracts';
 import { TurnError } from '@plugboard/kernel/contracts';
-import type { SessionHistory } from '../conversation/session-history.js';
-import type { TurnTask } from '../lifecycle/turn-task.js';
-import type { TurnRunner } from '../turn/turn-runner.js';
+import type { TurnTask } from '../engine/turn/turn-task.js';
+import type { TurnRunner } from '../engine/turn-runner.js';
+import type { SessionHistory } from './conversation/session-history.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
 const QUEUE_TIMEOUT = 60_000;

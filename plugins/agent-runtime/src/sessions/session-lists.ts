@@ -8,8 +8,8 @@ import {
   type SessionPage,
   sessionTitle,
 } from '@plugboard/kernel/contracts';
-import type { StoreCall } from '../store/store-call.js';
 import type { BegunSession, SessionSupervisor } from './session-supervisor.js';
+import type { StoreCall } from './store/store-call.js';
 
 /** Sessions that are read from the store at once, to find those that match. */
 const READ_AT_ONCE = 200;

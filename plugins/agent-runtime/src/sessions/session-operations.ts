@@ -24,19 +24,19 @@ import {
   type TurnPage,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { SessionHistory } from '../conversation/session-history.js';
-import { assertNotFull } from '../conversation/session-limits.js';
-import { assertMessages } from '../history/message-shape.js';
-import { messagesToAppend } from '../history/session-input.js';
-import { parseRecord } from '../lifecycle/turn-recorder.js';
-import { TurnMemory } from '../limits/turn-memory.js';
-import { approvalPending } from '../pending/approval-errors.js';
-import { ApprovalRecords } from '../pending/approval-records.js';
-import { assertSessionKey } from '../store/session-key.js';
-import { type StoreCall, storeCalls } from '../store/store-call.js';
-import { CurrentAgents } from '../turn/current-agents.js';
+import { CurrentAgents } from '../engine/current-agents.js';
+import { TurnMemory } from '../engine/limits/turn-memory.js';
+import { assertMessages } from '../engine/messages/message-shape.js';
+import { parseRecord } from '../engine/turn/turn-recorder.js';
+import type { SessionHistory } from './conversation/session-history.js';
+import { assertNotFull } from './conversation/session-limits.js';
+import { messagesToAppend } from './history/session-input.js';
+import { approvalPending } from './pending/approval-errors.js';
+import { ApprovalRecords } from './pending/approval-records.js';
 import { begunInfo, type ListPage, SessionLists } from './session-lists.js';
 import { SessionSupervisor } from './session-supervisor.js';
+import { assertSessionKey } from './store/session-key.js';
+import { type StoreCall, storeCalls } from './store/store-call.js';
 
 /** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;

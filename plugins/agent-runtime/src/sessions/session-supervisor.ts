@@ -3,12 +3,12 @@ import type { Account, Budget, SessionId } from '@plugboard/kernel/contracts';
 import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
-import { SessionHistory } from '../conversation/session-history.js';
-import type { TurnTask } from '../lifecycle/turn-task.js';
-import { isBlocked } from '../store/blocked-sessions.js';
-import { TurnRunner } from '../turn/turn-runner.js';
+import type { TurnTask } from '../engine/turn/turn-task.js';
+import { TurnRunner } from '../engine/turn-runner.js';
+import { SessionHistory } from './conversation/session-history.js';
 import { SessionActor } from './session-actor.js';
 import { SessionWatch } from './session-watch.js';
+import { isBlocked } from './store/blocked-sessions.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it

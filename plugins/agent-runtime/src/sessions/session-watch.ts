@@ -1,8 +1,8 @@
 import type { AgentEvent, Clock, IdSource } from '@plugboard/kernel';
 import type { WatchedTurn } from '@plugboard/kernel/contracts';
-import type { TurnTask } from '../lifecycle/turn-task.js';
-import { contentSize, endOf } from '../streams/batch.js';
-import { LogCursor } from '../streams/log-cursor.js';
+import { contentSize, endOf } from '../engine/log/batch.js';
+import { LogCursor } from '../engine/log/log-cursor.js';
+import type { TurnTask } from '../engine/turn/turn-task.js';
 import { WatchedTask } from './watched-task.js';
 
 /** Events of a watched turn. */

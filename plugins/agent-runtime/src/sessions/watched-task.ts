@@ -1,7 +1,7 @@
 import type { Clock, IdSource, Message } from '@plugboard/kernel';
 import type { TurnRecord, WatchedTurn } from '@plugboard/kernel/contracts';
-import { bytesOf } from '../history/message-size.js';
-import type { TurnTask } from '../lifecycle/turn-task.js';
+import { bytesOf } from '../engine/messages/message-size.js';
+import type { TurnTask } from '../engine/turn/turn-task.js';
 
 /** Length of the id of a turn whose transport gave it none. */
 const ID_LENGTH = 24;

@@ -1,0 +1,213 @@
+import { audit, type HostView, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
+import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { digestOf } from '../sessions/pending/approval.js';
+import { callerFields } from '../sessions/pending/approval-records.js';
+import type { AgentRevision } from './agent-revision.js';
+import { CurrentAgents } from './current-agents.js';
+import type { Agent } from './directory/agent.js';
+import { mayUse } from './directory/directory.js';
+import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
+import { TurnLimiter } from './limits/turn-limiter.js';
+import { Postponed } from './tools/run-tool.js';
+import { type OwnedCall, type ServerCall, ToolRunner } from './tools/tool-runner.js';
+import type { AgentTool, Toolbox } from './tools/toolbox.js';
+import { RunningTurns } from './turn/running-turns.js';
+
+/** Describes agents, and runs their tools for people. */
+export class AgentCardOperations implements AgentCards {
+  readonly #context: PluginContext;
+  readonly #host: HostView;
+  readonly #agents: CurrentAgents;
+  readonly #tools: ToolRunner;
+  readonly #limiter: TurnLimiter;
+  readonly #credentials: CredentialTurnLimiter;
+  readonly #running: RunningTurns;
+
+  constructor(
+    @inject(CONTEXT) context: PluginContext,
+    @inject(CurrentAgents) agents: CurrentAgents,
+    @inject(ToolRunner) tools: ToolRunner,
+    @inject(TurnLimiter) limiter: TurnLimiter,
+    @inject(CredentialTurnLimiter) credentials: CredentialTurnLimiter,
+    @inject(RunningTurns) running: RunningTurns,
+  ) {
+    this.#context = context;
+    this.#host = context.host;
+    this.#agents = agents;
+    this.#tools = tools;
+    this.#limiter = limiter;
+    this.#credentials = credentials;
+    this.#running = running;
+  }
+
+  async card(name: string, principal: Principal): Promise<AgentCard | undefined> {
+    const { revision } = this.#agents;
+    const agent = agentFor(revision, name, principal);
+    if (!agent) return undefined;
+    const { kind, description, connections, input, toolVisibility, system, params } = agent;
+    const { tools } = await revision.toolboxes.of(agent.tools, new AbortController().signal);
+    return {
+      name: agent.name,
+      kind,
+      description,
+      connections,
+      input,
+      toolVisibility,
+      tools: toolVisibility === 'none' ? [] : [...tools.values()].map((tool) => shownTool(tool, agent)),
+      settings: isAdministrator(principal) ? { system, params } : undefined,
+    };
+  }
+
+  async runTool(run: ToolRun, principal: Principal): Promise<Omit<TurnToolResult, 'type' | 'id'> | undefined> {
+    const unpin = this.#context.pin();
+    try {
+      const { revision } = this.#agents;
+      const agent = agentFor(revision, run.agent, principal);
+      if (!agent) return undefined;
+      assertMayRun(agent, principal);
+      const toolbox = await revision.toolboxes.of(agent.tools, run.signal);
+      const found = toolNamed(toolbox, run);
+      if (!found) return undefined;
+      const [name, known] = found;
+      if (!run.isApproved && agent.approves(known)) throw needsApproval();
+      const context = { agent, toolbox, principal, revision };
+      return await this.#awaited(run, (own) => this.#admitted(own, principal, () => this.#run(own, name, context)));
+    } finally {
+      unpin();
+    }
+  }
+
+  /** Runs a call that a stopping server waits for, and ends at its limit, like a turn. */
+  async #awaited<T>(run: ToolRun, work: (run: ToolRun) => Promise<T>): Promise<T> {
+    const abort = new AbortController();
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const untrack = this.#running.track({ ended, requestEnd: (reason) => abort.abort(reason) });
+    try {
+      return await work({ ...run, signal: AbortSignal.any([run.signal, abort.signal]) });
+    } finally {
+      untrack();
+      resolve();
+    }
+  }
+
+  /** Runs a call within the limits of turns, which it counts as. */
+  async #admitted<T>({ signal }: ToolRun, principal: Principal, work: () => Promise<T>): Promise<T> {
+    if (this.#host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    const owner = { project: principal.project, caller: principal.tokenId };
+    const release = this.#credentials.acquire(principal);
+    try {
+      await this.#limiter.acquire(owner, signal);
+      try {
+        return await work();
+      } finally {
+        this.#limiter.release(owner);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  async #run(run: ToolRun, name: string, { agent, toolbox, principal, revision }: RunContext): Promise<TurnToolResult> {
+    const { ids, log } = this.#context;
+    const turn = turnOf(run, agent, principal, `turn_${ids.base62(22)}`);
+    const { entry, tool } = run;
+    const call = {
+      type: 'tool-call',
+      id: `call_${ids.base62(22)}`,
+      name,
+      arguments: run.arguments,
+      tool: { entry, name: tool },
+    } as const;
+    const owned: OwnedCall = {
+      turnId: turn.id,
+      principal,
+      settle: async (_, runCall) => {
+        const outcome = await runCall();
+        if (outcome instanceof Postponed) throw needsApproval();
+        return outcome;
+      },
+    };
+    const own: ServerCall = { call, index: 0, ...(run.isApproved && { owned }) };
+    const fields = { project: principal.project, agent: agent.name, tool: `${entry}/${tool}`, request_id: run.requestId };
+    audit(
+      log,
+      'tool_run',
+      { ...fields, arguments_digest: digestOf(run.arguments), approved: run.isApproved, ...callerFields(principal) },
+      'a person runs a tool',
+    );
+    const context = {
+      toolbox,
+      agent,
+      turn,
+      interceptors: revision.toolInterceptors.all(),
+      onPostponed: () => {
+        throw needsApproval();
+      },
+    };
+    for await (const batch of this.#tools.run([own], context)) {
+      for (const event of batch) if (event.type === 'tool-result') return event;
+    }
+    throw new Error('a tool call ended without a result');
+  }
+}
+
+interface RunContext {
+  readonly agent: Agent;
+  readonly toolbox: Toolbox;
+  readonly principal: Principal;
+  readonly revision: AgentRevision;
+}
+
+/** The same for an unknown agent and one of another project. */
+function agentFor({ directory }: AgentRevision, name: string, principal: Principal): Agent | undefined {
+  const agent = directory.named(name);
+  return agent && mayUse(principal, agent) ? agent : undefined;
+}
+
+function isAdministrator(principal: Principal): boolean {
+  return principal === OPEN || principal.scopes.includes('admin');
+}
+
+function assertMayRun({ toolVisibility }: Agent, principal: Principal): void {
+  if (!isAdministrator(principal)) throw new TurnError('forbidden', 'This API token lacks the scope `admin`.');
+  if (toolVisibility === 'full') return;
+  throw new TurnError('forbidden', `The agent hides what its tools do (\`toolVisibility: ${toolVisibility}\`).`);
+}
+
+function needsApproval(): TurnError {
+  return new TurnError('approval_pending', 'A person must approve this call: send `"approve": true` with it.');
+}
+
+function shownTool(known: AgentTool, agent: Agent): AgentCard['tools'][number] {
+  const { entry, tool, effect } = known;
+  const { name, description, inputSchema } = tool;
+  if (agent.toolVisibility !== 'full') return { entry, name };
+  return { entry, name, details: { description, inputSchema, effect, needsApproval: agent.approves(known) } };
+}
+
+/** The tool, and its name at the model. */
+function toolNamed({ tools }: Toolbox, { entry, tool }: ToolRun): [string, AgentTool] | undefined {
+  return [...tools].find(([, known]) => known.entry === entry && known.tool.name === tool);
+}
+
+/** The turn that the call would belong to: without a model, a session and messages. */
+function turnOf({ requestId, signal }: ToolRun, agent: Agent, principal: Principal, id: string): Turn {
+  return {
+    id,
+    agent: agent.name,
+    principal,
+    session: undefined,
+    user: undefined,
+    transport: undefined,
+    system: undefined,
+    messages: [],
+    tools: [],
+    clientTools: [],
+    params: {},
+    incremental: false,
+    requestId,
+    metadata: {},
+    signal,
+  };
+}

@@ -1,0 +1,246 @@
+import type { AgentEvent, Clock } from '@plugboard/kernel';
+import type { TurnApproval, TurnRecord, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { TurnEnd } from '../log/batch.js';
+
+/** Model calls and tool calls of a turn that are recorded, of each at most so many. */
+const MAX_ENTRIES = 1_000;
+/** Characters of reasoning that are kept of a turn. */
+const MAX_REASONING = 32 * 1024;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Step = Mutable<TurnRecord['steps'][number]>;
+type Call = Mutable<TurnRecord['calls'][number]>;
+type Decision = NonNullable<TurnRecord['decisions']>[number];
+
+/** When a turn arrived, on the two clocks. */
+interface Arrival {
+  /** On the monotonic clock, in milliseconds. */
+  readonly arrivedAt: number;
+  readonly clock: Clock;
+}
+
+/** What arrives of a model's answer. */
+type Phase = 'nothing' | 'reasoning' | 'answer';
+
+/**
+ * Collects what happens in a turn from its events as they pass, after the interceptors: what these
+ * removed is not kept. A token costs a comparison; everything else happens per step and call.
+ *
+ * A model call begins where the turn had nothing else to do: after `started`, or after the last
+ * result. Its retries are part of it.
+ */
+export class TurnRecorder {
+  readonly #clock: Clock;
+  readonly #arrivedAt: number;
+  readonly #startedAt: number;
+  readonly #queued: number;
+  readonly #keepsReasoning: boolean;
+  readonly #id: string | undefined;
+  readonly #steps: Step[] = [];
+  readonly #calls: Call[] = [];
+  /** The model call that answers now. */
+  #step: Step | undefined;
+  #phase: Phase = 'answer';
+  /** Since when it reasons. */
+  #thinkingSince = 0;
+  #reasoning = '';
+  #reasoningLeft = MAX_REASONING;
+  /** Length of the reasoning of this step that is left out. */
+  #omitted = 0;
+  /** Since when the turn waits for a model. */
+  #idleSince = 0;
+  #duration = 0;
+  #end: TurnEnd | undefined;
+  #decisions: readonly Decision[] = [];
+
+  /**
+   * Made when the turn begins to run.
+   * @param keepsReasoning whether callers may see it.
+   * @param id by which the caller knows the turn, if it does.
+   */
+  constructor({ arrivedAt, clock }: Arrival, keepsReasoning: boolean, id?: string) {
+    this.#id = id;
+    this.#clock = clock;
+    this.#arrivedAt = arrivedAt;
+    this.#keepsReasoning = keepsReasoning;
+    this.#queued = this.#now();
+    this.#startedAt = Math.floor(clock.now()) - this.#queued;
+    this.#idleSince = this.#queued;
+  }
+
+  add(events: readonly AgentEvent[]): void {
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i] as AgentEvent;
+      if (event.type === 'text') {
+        if (this.#phase !== 'answer') this.#enter('answer');
+      } else if (event.type === 'reasoning') {
+        if (this.#phase !== 'reasoning') this.#enter('reasoning');
+        if (this.#keepsReasoning) this.#reason(event.text);
+      } else this.#other(event);
+    }
+  }
+
+  /** What is kept of the reasoning of a model call so far. @param step from 0. */
+  reasoningOf(step: number): string {
+    const found = this.#steps[step];
+    return found !== undefined && found === this.#step ? this.#reasoning : (found?.reasoning ?? '');
+  }
+
+  /** The turn begins with decisions about calls of earlier turns. */
+  decide(decisions: readonly Decision[]): void {
+    this.#decisions = decisions;
+  }
+
+  /** The turn has ended. Only the first call counts. */
+  end(end: TurnEnd): void {
+    if (this.#end) return;
+    this.#closeStep();
+    this.#duration = this.#now();
+    this.#end = end;
+  }
+
+  /** What has happened so far. */
+  get record(): TurnRecord {
+    const end = this.#end;
+    return {
+      ...(this.#id !== undefined && { id: this.#id }),
+      startedAt: this.#startedAt,
+      queued: this.#queued,
+      duration: end ? this.#duration : this.#now(),
+      ...(end?.type === 'finished' && { usage: end.usage, limit: end.limit }),
+      reason: end?.type === 'finished' ? end.reason : end?.type,
+      steps: this.#steps,
+      calls: this.#calls,
+      decisions: this.#decisions.length > 0 ? this.#decisions : undefined,
+    };
+  }
+
+  /** The record as JSON. */
+  get text(): string {
+    return JSON.stringify(this.record);
+  }
+
+  #other(event: AgentEvent): void {
+    switch (event.type) {
+      case 'started':
+        this.#idleSince = this.#now();
+        break;
+      case 'step':
+        this.#closeStep();
+        this.#step = { connection: event.connection, start: this.#idleSince };
+        this.#phase = 'nothing';
+        if (this.#steps.length < MAX_ENTRIES) this.#steps.push(this.#step);
+        break;
+      case 'tool-call-delta':
+        this.#enter('answer');
+        break;
+      case 'usage':
+        if (this.#step) this.#step.usage = event.usage;
+        break;
+      case 'tool-call':
+        this.#begin(event, event.tool ? 'cut' : 'client');
+        break;
+      case 'approval':
+        this.#ask(event);
+        break;
+      case 'tool-result':
+        this.#result(event);
+        break;
+      case 'finished':
+      case 'failed':
+        this.end(event);
+        break;
+    }
+  }
+
+  /** The first piece of reasoning, or of what follows it. */
+  #enter(phase: Phase): void {
+    const step = this.#step;
+    if (step && phase !== this.#phase) {
+      const now = this.#now();
+      if (this.#phase === 'nothing') step.firstToken = now;
+      if (phase === 'reasoning') this.#thinkingSince = now;
+      if (this.#phase === 'reasoning') step.reasoned = (step.reasoned ?? 0) + now - this.#thinkingSince;
+    }
+    this.#phase = phase;
+  }
+
+  #reason(text: string): void {
+    const kept = text.length <= this.#reasoningLeft ? text : text.slice(0, this.#reasoningLeft).toWellFormed();
+    this.#reasoning += kept;
+    this.#reasoningLeft -= kept.length;
+    this.#omitted += text.length - kept.length;
+  }
+
+  #closeStep(): void {
+    const step = this.#step;
+    if (!step) return;
+    if (this.#phase === 'reasoning') this.#enter('answer');
+    step.duration = this.#now() - step.start;
+    if (this.#omitted > 0) step.reasoning = `${this.#reasoning}\n… [${this.#omitted} characters left out]`;
+    else if (this.#reasoning !== '') step.reasoning = this.#reasoning;
+    this.#step = undefined;
+    this.#phase = 'answer';
+    this.#reasoning = '';
+    this.#omitted = 0;
+  }
+
+  #begin({ id, name, tool, approval, arguments: text }: TurnToolCall, state: Call['state']): Call {
+    this.#enter('answer');
+    this.#closeStep();
+    const call: Call = { id, name, tool, step: this.#steps.length, start: this.#now(), state };
+    if (approval !== undefined) {
+      call.approval = approval;
+      call.arguments = text;
+    }
+    if (this.#calls.length < MAX_ENTRIES) this.#calls.push(call);
+    return call;
+  }
+
+  #ask({ id, call: asked }: TurnApproval): void {
+    const postponed = this.#calls.find((call) => call.id === asked.id);
+    const call = postponed ?? this.#begin(asked, 'waiting');
+    call.state = 'waiting';
+    call.approval = id;
+  }
+
+  #result({ id, isError, milliseconds }: TurnToolResult): void {
+    this.#idleSince = this.#now();
+    const call = this.#calls.find((one) => one.id === id);
+    if (!call) return;
+    call.state = isError ? 'failed' : 'completed';
+    call.duration = milliseconds;
+  }
+
+  /** Milliseconds since the arrival of the request. */
+  #now(): number {
+    return Math.round(this.#clock.monotonic() - this.#arrivedAt);
+  }
+}
+
+/** Adds the reasoning to the events of a transcript, which has none. */
+export function withReasoning(events: readonly AgentEvent[], recorder: TurnRecorder | undefined): readonly AgentEvent[] {
+  let step = 0;
+  return events.flatMap((event): readonly AgentEvent[] => {
+    const text = event.type === 'step' ? recorder?.reasoningOf(step++) : '';
+    return text ? [event, { type: 'reasoning', text }] : [event];
+  });
+}
+
+/** The record of a turn whose process died: only that is known. */
+export function interruptedRecord(): string {
+  const record: TurnRecord = { queued: 0, duration: 0, reason: 'interrupted', steps: [], calls: [] };
+  return JSON.stringify(record);
+}
+
+/** Reads a record. Undefined if it is not one: another program has changed it. */
+export function parseRecord(text: string | undefined): TurnRecord | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const isRecord = typeof value === 'object' && value !== null && 'steps' in value && 'calls' in value;
+    return isRecord && Array.isArray(value.steps) && Array.isArray(value.calls) ? (value as TurnRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}

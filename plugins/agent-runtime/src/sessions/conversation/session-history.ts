@@ -1,0 +1,169 @@
+import type { Message, SessionStore } from '@plugboard/kernel';
+import {
+  Account,
+  conversationId,
+  type SessionId,
+  type StoredSession,
+  type Summary,
+  type TurnCommit,
+} from '@plugboard/kernel/contracts';
+import type { TurnMemory } from '../../engine/limits/turn-memory.js';
+import { bytesOf } from '../../engine/messages/message-size.js';
+import type { StoreCall } from '../store/store-call.js';
+
+/**
+ * Turns without a new attempt after a failed summary: it would most likely fail again, at the same
+ * cost.
+ */
+const SUMMARY_COOLDOWN = 4;
+
+/** A conversation in memory. A commit appends the messages of its turn to it. */
+export interface LoadedSession extends StoredSession {
+  readonly messages: Message[];
+}
+
+/** What loading a conversation needs. */
+export interface HistoryDependencies {
+  readonly memory: TurnMemory;
+  readonly storeCall: StoreCall;
+}
+
+/** The conversation of an active session, cached between turns. */
+export class SessionHistory {
+  readonly id: SessionId;
+  readonly store: SessionStore;
+  #conversation: string | undefined;
+  readonly #onResize: (bytes: number) => void;
+  #known: LoadedSession | undefined;
+  /** Where its memory is reserved while a turn uses it. */
+  #reservation: { readonly account: Account; readonly bytes: number } | undefined;
+  /** What was reported to `#onResize`. */
+  #cachedBytes = 0;
+  /** No summary is requested before this version. */
+  #summaryFrom = 0;
+
+  /** @param onResize called with the change of `cachedBytes` whenever it changes. */
+  constructor(id: SessionId, store: SessionStore, onResize: (bytes: number) => void = () => {}) {
+    this.id = id;
+    this.store = store;
+    this.#onResize = onResize;
+  }
+
+  /** The opaque id of the session: a hash, made once. */
+  get conversation(): string {
+    this.#conversation ??= conversationId(this.id);
+    return this.#conversation;
+  }
+
+  /** Memory that the conversation takes between turns. */
+  get cachedBytes(): number {
+    return this.#cachedBytes;
+  }
+
+  /** Whether the store may not have the session: it was not loaded, or had no turns then. */
+  get mayBeNew(): boolean {
+    return this.#known === undefined || this.#known.turns === 0;
+  }
+
+  /** Drops the cache. The next turn loads the conversation again. */
+  release(): void {
+    this.#cache(undefined);
+  }
+
+  /**
+   * Returns the stored conversation: from memory if the store is still at the same version. Its
+   * memory is reserved in the account before it is loaded, until `idle`.
+   *
+   * @throws TurnError if it does not fit into the memory, what the store throws, or the signal's
+   *   reason.
+   */
+  async current(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
+    return (await this.#reuse(account, storeCall)) ?? (await this.#load(account, { memory, storeCall }, signal));
+  }
+
+  /** The turn has ended. The conversation is kept for the next one, while there is memory. */
+  idle(): void {
+    this.#reservation?.account.release(this.#reservation.bytes);
+    this.#reservation = undefined;
+    this.#report();
+  }
+
+  /** Returns the cached conversation, if the store is at its version and the account has memory. */
+  async #reuse(account: Account, storeCall: StoreCall): Promise<LoadedSession | undefined> {
+    const known = this.#known;
+    if (!known) return undefined;
+    const version = await storeCall(() => this.store.version(this.id), 'version', this.id);
+    this.release();
+    const bytes = Account.costOf(known.bytes);
+    if (version !== known.version || !account.reserve(bytes)) return undefined;
+    return this.#use(known, account, bytes);
+  }
+
+  async #load(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
+    const expected = (await storeCall(() => this.store.info(this.id), 'info', this.id))?.bytes ?? 0;
+    await memory.reserve(account, expected, signal);
+    const stored = await storeCall(() => this.store.load(this.id), 'load', this.id);
+    if (stored.bytes > expected) account.require(Account.costOf(stored.bytes - expected));
+    else account.release(Account.costOf(expected - stored.bytes));
+    // Messages of a store may be frozen, and then could not keep their sizes and texts.
+    const loaded = { ...stored, messages: stored.messages.map((message) => ({ ...message })) };
+    return this.#use(loaded, account, Account.costOf(stored.bytes));
+  }
+
+  #use(loaded: LoadedSession, account: Account, bytes: number): LoadedSession {
+    this.#reservation = { account, bytes };
+    this.#known = loaded;
+    return loaded;
+  }
+
+  /** Whether a summary may be requested for the loaded conversation. */
+  maySummarize({ version }: StoredSession): boolean {
+    return version >= this.#summaryFrom;
+  }
+
+  /** Records that a summary of the loaded conversation failed. */
+  noteFailedSummary({ version }: StoredSession): void {
+    this.#summaryFrom = version + 1 + SUMMARY_COOLDOWN;
+  }
+
+  /**
+   * Stores a summary. If the store fails, the summary lasts as long as the session is in memory.
+   * @throws what the store throws.
+   */
+  async summarize(stored: LoadedSession, summary: Summary): Promise<void> {
+    if (this.#known === stored) this.#cache({ ...stored, summary });
+    await this.store.putSummary(this.id, stored.version, summary);
+  }
+
+  /**
+   * Commits a turn on top of the conversation it began with, and appends its messages to it. If the
+   * session has moved on, nothing is stored.
+   *
+   * @throws what the store throws. The cache is then dropped: how much of the commit took effect is
+   *   unknown.
+   */
+  async commit({ version, turns, messages, bytes, summary }: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
+    this.#known = undefined;
+    let committed: LoadedSession | undefined;
+    try {
+      await this.store.commit(this.id, { ...turn, expected: version });
+      messages.push(...turn.messages);
+      const added = turn.messages.reduce((sum, message) => sum + bytesOf(message), 0);
+      committed = { version: version + 1, turns: turns + 1, messages, bytes: bytes + added, summary };
+    } finally {
+      this.#cache(committed);
+    }
+  }
+
+  #cache(loaded: LoadedSession | undefined): void {
+    this.#known = loaded;
+    this.#report();
+  }
+
+  #report(): void {
+    const bytes = this.#reservation || !this.#known ? 0 : Account.costOf(this.#known.bytes);
+    const change = bytes - this.#cachedBytes;
+    this.#cachedBytes = bytes;
+    if (change !== 0) this.#onResize(change);
+  }
+}

@@ -1,0 +1,110 @@
+import type { Message, Turn } from '@plugboard/kernel';
+import { Account } from '@plugboard/kernel/contracts';
+import { resultsInOrder } from '../../engine/messages/results-in-order.js';
+import type { TurnContext } from '../../engine/turn/turn-context.js';
+import { summaryOfAll } from '../history/due-summary.js';
+import { historyView, startOfTurn } from '../history/history-view.js';
+import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
+import { summaryRequest } from '../history/summary-request.js';
+import { approvalNotFound } from '../pending/approval-errors.js';
+import { ClientCalls } from '../pending/client-calls.js';
+import { PendingCalls } from '../pending/pending-calls.js';
+import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
+
+/**
+ * A conversation without a session: the caller sends it with each request, or its transport does.
+ */
+export class StatelessConversation implements TurnConversation {
+  readonly #context: TurnContext;
+  /** Present if one step may call both client tools and tools of the agent. */
+  readonly #clientCalls: ClientCalls | undefined;
+  /** The conversation before the turn. */
+  #messages: readonly Message[];
+
+  constructor(context: TurnContext) {
+    const { agent, request, deps } = context;
+    this.#context = context;
+    this.#messages = request.messages;
+    if (agent.tools.length > 0 && agent.clientTools === 'passthrough')
+      this.#clientCalls = new ClientCalls(deps.stores.one(), agent.name, request.principal);
+  }
+
+  get isStored(): boolean {
+    return this.#clientCalls !== undefined;
+  }
+
+  async load(): Promise<Turn> {
+    const { request, agent } = this.#context;
+    const { history, messages, commitState, approvals } = request;
+    if (commitState)
+      throw new Error('a turn without a session has no commit, so commitState has no effect; put the state instead');
+    if (approvals?.[0]) throw approvalNotFound(approvals[0].id);
+    if (request.summarize) {
+      const tokens = Math.min(agent.contextWindow, agent.limits.tokens);
+      return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), tokens));
+    }
+    if (history === undefined) {
+      assertPairedToolCalls(messages);
+      this.#messages = await this.#expanded(messages);
+      return makeTurn(this.#context, this.#messages);
+    }
+    const { system, conversation } = await this.#continued(history, messages);
+    this.#messages = [...system, ...conversation];
+    return makeTurn(this.#context, [...system, ...(await this.#view(system, conversation))]);
+  }
+
+  async begin(turn: Turn): Promise<BegunTurn> {
+    const { agent, request, deps } = this.#context;
+    const { ids } = deps;
+    const pending = new PendingCalls({
+      ids,
+      principal: request.principal,
+      visibility: agent.toolVisibility,
+      params: turn.params,
+    });
+    return { turn, usage: undefined, pending };
+  }
+
+  async commit(answer: readonly Message[]): Promise<void> {
+    const mixed = this.#clientCalls;
+    const { task, deps } = this.#context;
+    if (mixed) await deps.storeCall(() => mixed.save(this.#messages, answer), 'pendingToolCalls.save');
+    await task.idempotent?.store();
+  }
+
+  async abandon(): Promise<void> {}
+
+  /** The conversation after a request, if its transport keeps what was before. */
+  async #continued(
+    history: readonly Message[],
+    messages: readonly Message[],
+  ): Promise<{ readonly system: readonly Message[]; readonly conversation: readonly Message[] }> {
+    if (history.length > 0) {
+      const { system, added } = newMessages(history, messages);
+      return { system, conversation: resultsInOrder([...history, ...added]) };
+    }
+    assertPairedToolCalls(messages);
+    return {
+      system: messages.filter(({ role }) => role === 'system'),
+      conversation: await this.#expanded(messages.filter(({ role }) => role !== 'system')),
+    };
+  }
+
+  /** What the model receives of a conversation: what fits of its older turns, and its last turn. */
+  async #view(system: readonly Message[], conversation: readonly Message[]): Promise<readonly Message[]> {
+    const { policy } = this.#context.agent.history;
+    const start = startOfTurn(conversation, conversation.length - 1);
+    const last = conversation.slice(start);
+    const budget = await budgetFor(this.#context, [...system, ...last]);
+    return historyView({ messages: conversation.slice(0, start) }, last, policy, budget);
+  }
+
+  async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
+    const mixed = this.#clientCalls;
+    if (!mixed) return messages;
+    const { task, deps } = this.#context;
+    const reserve = (bytes: number) => task.account.require(Account.costOf(bytes));
+    const expanded = await deps.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
+    return expanded === messages ? messages : resultsInOrder(expanded);
+  }
+}

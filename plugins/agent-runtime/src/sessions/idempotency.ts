@@ -1,0 +1,190 @@
+import {
+  type AgentEvent,
+  type Extensions,
+  type Logger,
+  type PluginContext,
+  type SessionStore,
+  SessionStores,
+} from '@plugboard/kernel';
+import type {
+  AnswerRecorder,
+  ClaimResult,
+  IdempotencyClaim,
+  IdempotencyKey,
+  IdempotencyRecord,
+  TurnIdempotency,
+} from '@plugboard/kernel/contracts';
+import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { type StoreCall, storeCalls } from './store/store-call.js';
+
+/**
+ * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
+ * claimed here, in memory; ended turns have a record in the store. If a turn fails before any tool
+ * has started, its key is free again.
+ */
+export class IdempotencyClaims {
+  readonly #stores: Extensions<SessionStore>;
+  readonly #storeCall: StoreCall;
+  readonly #log: Logger;
+  readonly #claimed = new Map<string, IdempotencyClaim>();
+  /** The claims that `run` was called with. Their turns own the keys. */
+  readonly #used = new WeakSet<IdempotencyClaim>();
+  /**
+   * The keys that are being looked up in the store. Other requests with the same key wait, so that
+   * two cannot both find it free.
+   */
+  readonly #asking = new Map<string, Promise<void>>();
+
+  constructor(@inject(CONTEXT) { clock, log, extensions }: PluginContext) {
+    this.#stores = extensions(SessionStores);
+    this.#storeCall = storeCalls(clock);
+    this.#log = log;
+  }
+
+  /** @see AgentRuntime.claim */
+  async claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
+    const name = nameOf(key);
+    while (this.#asking.has(name)) await this.#asking.get(name);
+    const claimed = this.#claimed.get(name);
+    if (claimed) return { kind: claimed.fingerprint === fingerprint ? 'running' : 'mismatch' };
+
+    const asked = Promise.withResolvers<void>();
+    this.#asking.set(name, asked.promise);
+    try {
+      const record = await this.#storeCall(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
+      if (record) return claimResultOf(record, fingerprint);
+      const claim: IdempotencyClaim = {
+        key,
+        fingerprint,
+        release: () => {
+          if (!this.#used.has(claim)) this.#release(claim);
+        },
+      };
+      this.#claimed.set(name, claim);
+      return { kind: 'new', claim };
+    } catch (err) {
+      this.#log.warn({ err }, 'a request was not run: the session store failed to check its idempotency key');
+      const unknown = new TurnError('store_failed', 'The session store failed; the turn was not run.', { cause: err });
+      return { kind: 'failed', failure: failureOf(unknown, false) };
+    } finally {
+      this.#asking.delete(name);
+      asked.resolve();
+    }
+  }
+
+  /** Creates the turn of a claim. It keeps the key until it ends. */
+  turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
+    this.#used.add(claim);
+    const release = () => this.#release(claim);
+    return new IdempotentTurn(claim, recorder, this.#stores.one(), this.#storeCall, this.#log, release);
+  }
+
+  #release(claim: IdempotencyClaim): void {
+    const name = nameOf(claim.key);
+    if (this.#claimed.get(name) === claim) this.#claimed.delete(name);
+  }
+}
+
+/** A turn with an idempotency key, which must not run twice. It keeps the key until it ends. */
+export class IdempotentTurn {
+  readonly #claim: IdempotencyClaim;
+  readonly #recorder: AnswerRecorder;
+  readonly #store: SessionStore;
+  readonly #storeCall: StoreCall;
+  readonly #log: Logger;
+  readonly #release: () => void;
+  #toolsBegan = false;
+  #hasEnded = false;
+
+  constructor(
+    claim: IdempotencyClaim,
+    recorder: AnswerRecorder,
+    store: SessionStore,
+    storeCall: StoreCall,
+    log: Logger,
+    release: () => void,
+  ) {
+    this.#claim = claim;
+    this.#recorder = recorder;
+    this.#store = store;
+    this.#storeCall = storeCall;
+    this.#log = log;
+    this.#release = release;
+  }
+
+  /** Records that tools of the turn start. @throws the signal's reason if it has aborted. */
+  async onToolsStart(signal: AbortSignal): Promise<void> {
+    if (this.#toolsBegan) return;
+    this.#toolsBegan = true;
+    await this.#put('began');
+    signal.throwIfAborted();
+  }
+
+  /** Records a batch for the answer. */
+  add(batch: readonly AgentEvent[]): void {
+    this.#recorder.add(batch);
+  }
+
+  /** The record of the finished turn, which a session stores with its commit. */
+  answerRecord(): IdempotencyRecord {
+    return this.#record({ text: this.#recorder.text() });
+  }
+
+  /** Stores the answer of a finished stateless turn. */
+  async store(): Promise<void> {
+    await this.#put({ text: this.#recorder.text() });
+  }
+
+  /** Ends the turn and releases the key. Nothing more is stored. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#release();
+  }
+
+  /**
+   * Ends a failed turn. If its tools had started, the failure is stored as its answer. Never
+   * rejects.
+   */
+  async fail(event: TurnFailed): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    try {
+      if (this.#toolsBegan) await this.#storeFailure(event);
+    } finally {
+      this.#release();
+    }
+  }
+
+  async #storeFailure(event: TurnFailed): Promise<void> {
+    // It is unknown whether the failed store operation took effect. The record, `began` or the
+    // answer, is correct either way.
+    if (event.failure.code === 'store_failed') return;
+    try {
+      this.#recorder.add([event]);
+      await this.store();
+    } catch (err) {
+      this.#log.warn({ err }, 'could not store the failure of a turn; its tools had started, so a repeated request is refused');
+    }
+  }
+
+  #put(result: IdempotencyRecord['result']): Promise<void> {
+    return this.#storeCall(() => this.#store.idempotency.put(this.#record(result)), 'idempotency.put');
+  }
+
+  #record(result: IdempotencyRecord['result']): IdempotencyRecord {
+    const { key, fingerprint } = this.#claim;
+    return { key, fingerprint, result };
+  }
+}
+
+/** Returns the result of a claim whose key has a record in the store. */
+function claimResultOf({ fingerprint, result }: IdempotencyRecord, wanted: string): ClaimResult {
+  if (fingerprint !== wanted) return { kind: 'mismatch' };
+  return result === 'began' ? { kind: 'interrupted' } : { kind: 'replay', text: result.text };
+}
+
+/** A unique text for the three values. */
+function nameOf({ project, route, key }: IdempotencyKey): string {
+  return JSON.stringify([project, route, key]);
+}

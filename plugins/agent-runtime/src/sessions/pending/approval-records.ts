@@ -1,0 +1,169 @@
+import { audit, type Logger, type Message, type Principal, type SessionStore } from '@plugboard/kernel';
+import { type ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import type { ToolOutcome } from '../../engine/tools/run-tool.js';
+import type { StoreCall } from '../store/store-call.js';
+import { type Approval, approvalIdOf, approvalOf, type Decision, digestOf, encodeApproval } from './approval.js';
+
+/** The open calls of a session that a person decides about. */
+export interface OpenApprovals {
+  /** In the order of the calls. */
+  readonly approvals: readonly Approval[];
+  /** Ids of calls that were copied from another session, and cannot run here. */
+  readonly copied: readonly string[];
+}
+
+/** Reads and changes the requests for approval in the store. Every change is made once. */
+export class ApprovalRecords {
+  readonly #store: SessionStore;
+  readonly #storeCall: StoreCall;
+  readonly #clock: ExpiryClock;
+  readonly #log: Logger;
+
+  constructor(store: SessionStore, storeCall: StoreCall, clock: ExpiryClock, log: Logger) {
+    this.#store = store;
+    this.#storeCall = storeCall;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async get(project: string, id: string): Promise<Approval | undefined> {
+    const stored = await this.#storeCall(() => this.#store.approvals.get(project, id), 'approvals.get');
+    return stored && approvalOf(stored);
+  }
+
+  /** The open calls of a session that wait for a person, or did, in the order of the calls. */
+  async openIn(session: SessionId, callIds: readonly string[]): Promise<OpenApprovals> {
+    if (callIds.length === 0) return { approvals: [], copied: [] };
+    const found = await Promise.all(callIds.map((id) => this.get(session.project, approvalIdOf(id))));
+    const known = found.filter((approval) => approval !== undefined);
+    const own = known.filter(({ stored }) => isSame(stored.session, session));
+    return {
+      approvals: await Promise.all(own.map((approval) => this.expire(approval))),
+      copied: known.filter((approval) => !own.includes(approval)).map(({ call }) => call.id),
+    };
+  }
+
+  /**
+   * The same for a session that is not loaded: of its messages, only the last turns are read, down
+   * to the one with the calls (S-76).
+   */
+  async openAtEnd(session: SessionId): Promise<OpenApprovals> {
+    const messages: Message[] = [];
+    for (let after: number | undefined; messages.every(({ role }) => role === 'tool'); ) {
+      const page = { order: 'desc', limit: 1, after } as const;
+      const [last] = await this.#storeCall(() => this.#store.turns(session, page), 'turns', session);
+      if (!last) break;
+      messages.unshift(...last.messages);
+      after = last.turn;
+    }
+    return this.openIn(session, openToolCalls(messages));
+  }
+
+  /**
+   * Decides about a call that waits. Returns it as it then is: with another decision, if somebody
+   * else was faster.
+   *
+   * @param decider the caller that decided; undefined if nobody did.
+   */
+  async decide(approval: Approval, decision: Decision, decider?: Principal): Promise<Approval> {
+    let current: Approval | undefined = approval;
+    while (current?.state === 'waiting') {
+      const decided: Approval | undefined = await this.#replace(current, {
+        ...current,
+        state: decision.approve ? 'approved' : 'denied',
+        decision,
+      });
+      if (decided) {
+        this.#audit(decided, decision, decider);
+        return decided;
+      }
+      current = await this.get(approval.stored.session.project, approval.id);
+    }
+    return current ?? approval;
+  }
+
+  /** When a call that begins to wait now does, and until when it waits. */
+  timesOf(lifetime: number): { readonly createdAt: number; readonly expiresAt: number } {
+    const createdAt = this.#clock.stamp();
+    return { createdAt, expiresAt: createdAt + lifetime };
+  }
+
+  /** Decides about a call whose time is over. */
+  async expire(approval: Approval): Promise<Approval> {
+    if (approval.state !== 'waiting' || this.#clock.now() < approval.expiresAt) return approval;
+    return this.decide(approval, { approve: false, by: 'expired' });
+  }
+
+  /** Counts wrong codes that another caller tried. @returns how many there were. */
+  async countWrongCodes(approval: Approval, count: number): Promise<number> {
+    const wrongCodes = (approval.wrongCodes ?? 0) + count;
+    await this.#replace(approval, { ...approval, wrongCodes });
+    return wrongCodes;
+  }
+
+  /**
+   * An approved call is about to run. Returns undefined if somebody else has changed it meanwhile.
+   */
+  start(approval: Approval): Promise<Approval | undefined> {
+    return this.#replace(approval, { ...approval, state: 'started' });
+  }
+
+  /** An approved call has a result. It is kept until the conversation has it. */
+  async end(approval: Approval, outcome: ToolOutcome): Promise<void> {
+    await this.#replace(approval, { ...approval, state: 'ended', outcome });
+  }
+
+  /** A call of a committed turn waits now. */
+  auditRequest(approval: Pick<Approval, 'id' | 'call'>, session: SessionId, principal: Principal): void {
+    const fields = { ...auditFields({ ...approval, stored: { session } }), ...callerFields(principal) };
+    audit(this.#log, 'approval_requested', fields, 'a tool call waits for approval');
+  }
+
+  async #replace(approval: Approval, change: Approval): Promise<Approval | undefined> {
+    const { stored } = approval;
+    const { waits, text } = encodeApproval(change);
+    const replaced = await this.#storeCall(
+      () => this.#store.approvals.replace(stored, { waits, text }),
+      'approvals.replace',
+      stored.session,
+    );
+    return replaced ? approvalOf({ ...stored, waits, text }) : undefined;
+  }
+
+  #audit(approval: Approval, { approve, by, reason }: Decision, decider: Principal | undefined): void {
+    const event = by === 'expired' || by === 'overtaken' ? `approval_${by}` : 'approval_decided';
+    const waited_ms = Math.max(0, Math.round(this.#clock.now() - approval.createdAt));
+    const fields = { ...auditFields(approval), approve, by, reason, ...callerFields(decider), waited_ms };
+    audit(this.#log, event, fields, AUDITED[event] ?? 'a tool call was approved or denied');
+  }
+}
+
+const AUDITED: Readonly<Record<string, string>> = {
+  approval_expired: 'a tool call was not approved in time',
+  approval_overtaken: 'a tool call was not approved before the next message',
+};
+
+/** What an audit line says about a call. Never its arguments. */
+export function auditFields({
+  id,
+  call,
+  stored,
+}: Pick<Approval, 'id' | 'call'> & { readonly stored: { readonly session: SessionId } }): object {
+  const { project, agent } = stored.session;
+  return {
+    approval: id,
+    project,
+    agent,
+    tool: `${call.tool.entry}/${call.tool.name}`,
+    arguments_digest: digestOf(call.arguments),
+  };
+}
+
+/** Who did it. */
+export function callerFields(principal: Principal | undefined): object {
+  return principal ? { token_id: principal.tokenId, token_name: principal.token, subject: principal.subject } : {};
+}
+
+function isSame(a: SessionId, b: SessionId): boolean {
+  return a.project === b.project && a.agent === b.agent && a.key === b.key;
+}

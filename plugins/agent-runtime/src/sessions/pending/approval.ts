@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import type { IdSource, Principal } from '@plugboard/kernel';
+import {
+  type ApprovalChange,
+  type Approval as ApprovalInfo,
+  callerId,
+  conversationId,
+  OPEN,
+  type StoredApproval,
+  type Target,
+  type TurnToolCall,
+} from '@plugboard/kernel/contracts';
+import type { RepeatedCall } from '../../engine/tools/repeat-guard.js';
+import type { ToolOutcome } from '../../engine/tools/run-tool.js';
+
+/** What the turn that asked has used of its agent's limits. */
+export interface Spent {
+  readonly steps: number;
+  readonly toolCalls: number;
+  readonly tokens: number;
+  /** The limit of tool calls of its request, or the agent's. */
+  readonly maxToolCalls?: number | undefined;
+  /** Its last call, for the guard against repeated calls. */
+  readonly repeated?: RepeatedCall | undefined;
+}
+
+export const NOTHING_SPENT: Spent = { steps: 0, toolCalls: 0, tokens: 0 };
+
+/** How a call was decided, and by whom. */
+export interface Decision {
+  readonly approve: boolean;
+  readonly reason?: string | undefined;
+  /**
+   * - `person`: the caller that began the turn, or one with the scope `approve`;
+   * - `expired`: nobody decided in time;
+   * - `overtaken`: the session went on with another message;
+   * - `cancelled`: the session was cancelled;
+   * - `guessed`: somebody tried too many codes.
+   */
+  readonly by: 'person' | 'expired' | 'overtaken' | 'cancelled' | 'guessed';
+  /** Tells two equal decisions apart. */
+  readonly nonce?: string | undefined;
+}
+
+/**
+ * Where a call stands.
+ *
+ * - `waiting`: nobody has decided.
+ * - `denied`, `approved`: decided. The next request of the session goes on.
+ * - `started`: an approved call began to run. After a crash, how far it got is unknown.
+ * - `ended`: it has a result, which the conversation does not have yet.
+ * - `settled`: the conversation has its result.
+ */
+export type ApprovalState = 'waiting' | 'denied' | 'approved' | 'started' | 'ended' | 'settled';
+
+/** What the runtime keeps of a call that needs approval, as JSON. */
+interface ApprovalRecord {
+  readonly state: ApprovalState;
+  readonly code: string;
+  readonly call: TurnToolCall & { readonly tool: NonNullable<TurnToolCall['tool']> };
+  /** The arguments that run, as JSON, if a tool interceptor changed those of the call. */
+  readonly changed?: string | undefined;
+  /** A hash of the tool's schema. */
+  readonly schema: string;
+  readonly turnId: string;
+  /** Number of the call in its turn. */
+  readonly index: number;
+  /** Identifies the caller that began the turn (`callerId`). */
+  readonly caller: string;
+  /** The caller; null for `OPEN`. */
+  readonly principal: Principal | null;
+  /** The parameters of the turn. Only the first call that waits in a turn has them (S-69). */
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
+  readonly spent: Spent;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly decision?: Decision | undefined;
+  readonly outcome?: ToolOutcome | undefined;
+  /** Decisions with a wrong code, by other callers. */
+  readonly wrongCodes?: number | undefined;
+}
+
+/** A call that needs approval, as it was read from the store. */
+export interface Approval extends ApprovalRecord {
+  readonly id: string;
+  readonly stored: StoredApproval;
+}
+
+/** What a turn asks for. The times are set when it is stored. */
+export type NewApproval = Omit<ApprovalRecord, 'createdAt' | 'expiresAt'> & { readonly id: string };
+
+/** @throws Error if another program has changed the text. */
+export function approvalOf(stored: StoredApproval): Approval {
+  const record: ApprovalRecord = JSON.parse(stored.text);
+  return { ...record, id: stored.id, stored };
+}
+
+/** The approval as a store keeps it. */
+export function encodeApproval({ id, ...record }: ApprovalRecord & { readonly id: string }): ApprovalChange {
+  const { stored, ...kept } = record as ApprovalRecord & { readonly stored?: StoredApproval };
+  return { id, waits: kept.state === 'waiting', text: JSON.stringify(kept) };
+}
+
+/** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
+export function settledApproval(approval: Approval): Approval {
+  return { ...approval, state: 'settled', outcome: undefined, params: undefined, principal: null };
+}
+
+/** The id of the approval of a call: who knows the call finds it without an index. */
+export function approvalIdOf(callId: string): string {
+  return `mcpr_${callId.replace(/^call_/, '')}`;
+}
+
+/** The caller that began the turn. */
+export function principalOf({ principal }: Approval): Principal {
+  return principal ?? OPEN;
+}
+
+/** A caller as it is stored. */
+export function storedPrincipal(principal: Principal): Principal | null {
+  return principal === OPEN ? null : principal;
+}
+
+/** Whether the principal began the turn that asked. */
+export function isOwn({ caller }: Approval, principal: Principal): boolean {
+  return callerId(principal) === caller;
+}
+
+/** What callers see of an approval. */
+export function shownApproval(
+  { id, call, changed, createdAt, expiresAt, stored }: Approval,
+  visibility: Target['toolVisibility'],
+): ApprovalInfo {
+  const { session } = stored;
+  return {
+    id,
+    conversation: conversationId(session),
+    session: session.key,
+    agent: session.agent,
+    tool: visibility === 'none' ? undefined : call.tool,
+    arguments: visibility === 'full' ? (changed ?? call.arguments) : undefined,
+    createdAt,
+    expiresAt,
+  };
+}
+
+export function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+}
+
+/** Without characters that look alike. */
+const ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789';
+export const CODE_LENGTH = 6;
+
+/** Makes a code that nobody can guess. */
+export function newCode(ids: IdSource): string {
+  let code = '';
+  while (code.length < CODE_LENGTH) {
+    const byte = Number.parseInt(ids.hex(2), 16);
+    if (byte < 240) code += ALPHABET[byte % ALPHABET.length]; // 240 = 8 × 30: no character is more frequent
+  }
+  return code;
+}
