@@ -131,19 +131,19 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/agent-runtime': [
     '',
     'sessions',
-    'turn',
-    'conversation',
-    'lifecycle',
-    'limits',
-    'model',
-    'pending',
-    'tools',
-    'directory',
-    'history/summary',
-    'history',
-    'store',
-    'streams',
-    'diagnostics',
+    'sessions/conversation',
+    'sessions/pending',
+    'sessions/history',
+    'sessions/store',
+    'engine',
+    'engine/turn',
+    'engine/limits',
+    'engine/model',
+    'engine/tools',
+    'engine/directory',
+    'engine/messages',
+    'engine/log',
+    'engine/diagnostics',
   ],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
   'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],
@@ -173,6 +173,23 @@ t.test('folders of a package import downwards', async (t) => {
       [],
     );
   }
+});
+
+t.test('the engine of the runtime knows no session and no store', async (t) => {
+  const inEngine = (file: string) => file.startsWith('plugins/agent-runtime/src/engine/');
+  t.strictSame(
+    broken(({ from, file }) => inEngine(from) && file?.includes('/src/sessions/') === true),
+    [],
+  );
+  const contracts = globSync('kernel/src/contracts/store/*.ts', { cwd: root }).flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/^export (?:abstract )?\w+ (\w+)/gm)].map(([, name]) => name),
+  );
+  t.ok(contracts.includes('SessionStores'));
+  const used = sources.filter(inEngine).flatMap((file) => {
+    const words = new Set(readFileSync(join(root, file), 'utf8').match(/\w+/g));
+    return contracts.filter((name) => name !== undefined && words.has(name)).map((name) => `${file}: ${name}`);
+  });
+  t.strictSame(used, []);
 });
 
 t.test('files import downwards: there is no circle', async (t) => {

@@ -9,18 +9,19 @@ import { OPEN, openToolCalls, type Target, type TurnRecord, withSummary } from '
 import t from 'tap';
 import ts from 'typescript';
 import { refuseExtras, withOwnExtras, withoutExtras } from '../../plugins/agent-runtime/src/engine/messages/extra.js';
-import { historyView, newestTurns, trimConversation } from '../../plugins/agent-runtime/src/sessions/history/history-view.js';
 import { withoutEarlierMedia } from '../../plugins/agent-runtime/src/engine/messages/media.js';
 import { assertMessages } from '../../plugins/agent-runtime/src/engine/messages/message-shape.js';
+import { newestTurns, trimConversation } from '../../plugins/agent-runtime/src/engine/messages/newest-turns.js';
 import { prefixOf } from '../../plugins/agent-runtime/src/engine/messages/prefix.js';
 import { resultsInOrder } from '../../plugins/agent-runtime/src/engine/messages/results-in-order.js';
+import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/sessions/history/due-summary.js';
+import { historyView } from '../../plugins/agent-runtime/src/sessions/history/history-view.js';
 import {
   assertPairedToolCalls,
   hasNewMessages,
   messagesToAppend,
   newMessages,
 } from '../../plugins/agent-runtime/src/sessions/history/session-input.js';
-import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/sessions/history/due-summary.js';
 import { summaryRequest } from '../../plugins/agent-runtime/src/sessions/history/summary-request.js';
 import type { Approval } from '../../plugins/agent-runtime/src/sessions/pending/approval.js';
 import { ClientCalls } from '../../plugins/agent-runtime/src/sessions/pending/client-calls.js';
@@ -152,7 +153,6 @@ const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
 
 /** Exported functions that take lists, and need no case, with the reason. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  digestOf: 'JSON and a hash',
   approvalNotice: 'its calls are limited, and each is cut',
   deniedNotice: 'its calls are limited, and each is cut',
   keptNotice: 'joins the ids of calls, which are limited',
@@ -204,7 +204,8 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 
 const FOLDERS = [
   'kernel/src/contracts/messages',
-  'plugins/agent-runtime/src/{conversation,history,history/summary,pending}',
+  'plugins/agent-runtime/src/engine/messages',
+  'plugins/agent-runtime/src/sessions/{conversation,history,pending}',
   'plugins/model-ai-sdk/src/request',
   'plugins/model-openai/src/request',
   'plugins/open-responses/src/{items,request,service}',

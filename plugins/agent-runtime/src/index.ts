@@ -14,9 +14,11 @@ import { RunningTurns } from './engine/turn/running-turns.js';
 import { TurnRunner } from './engine/turn-runner.js';
 import { Runtime } from './runtime.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
-import { IdempotencyClaims } from './sessions/idempotency.js';
+import { TurnConversations } from './sessions/conversation/conversations.js';
+import { ApprovalRecords } from './sessions/pending/approval-records.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
+import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { StoreHealth } from './sessions/store/store-health.js';
 
 export default definePlugin({
@@ -29,6 +31,7 @@ export default definePlugin({
     const runtime = createGraph(ctx, Runtime, [
       AgentCardOperations,
       ApprovalOperations,
+      ApprovalRecords,
       CredentialTurnLimiter,
       CurrentAgents,
       FailureLog,
@@ -39,6 +42,7 @@ export default definePlugin({
       SessionSupervisor,
       StoreHealth,
       ToolRunner,
+      TurnConversations,
       TurnLimiter,
       TurnMemory,
       TurnRunner,

@@ -26,10 +26,11 @@ import { RunningTurns } from './engine/turn/running-turns.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { TurnRunner } from './engine/turn-runner.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
-import { IdempotencyClaims } from './sessions/idempotency.js';
+import { TurnConversations } from './sessions/conversation/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
+import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { StoreHealth } from './sessions/store/store-health.js';
 import { assertTurnRequest } from './turn-request.js';
 
@@ -45,6 +46,7 @@ export class Runtime implements AgentRuntime {
   readonly #agents: CurrentAgents;
   readonly #turns: RunningTurns;
   readonly #runner: TurnRunner;
+  readonly #turnConversations: TurnConversations;
   readonly #limiter: TurnLimiter;
   readonly #rates: RequestRates;
   readonly #memory: TurnMemory;
@@ -57,6 +59,7 @@ export class Runtime implements AgentRuntime {
     @inject(CurrentAgents) agents: CurrentAgents,
     @inject(RunningTurns) turns: RunningTurns,
     @inject(TurnRunner) runner: TurnRunner,
+    @inject(TurnConversations) turnConversations: TurnConversations,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(RequestRates) rates: RequestRates,
     @inject(TurnMemory) memory: TurnMemory,
@@ -74,6 +77,7 @@ export class Runtime implements AgentRuntime {
     this.#agents = agents;
     this.#turns = turns;
     this.#runner = runner;
+    this.#turnConversations = turnConversations;
     this.#limiter = limiter;
     this.#rates = rates;
     this.#memory = memory;
@@ -179,7 +183,7 @@ export class Runtime implements AgentRuntime {
     if (turn.hasEnded) return turn.events; // refused, or its caller has gone already
     this.#turns.add(turn);
     if (id) this.#sessions.submit(id, this.#stores.one(), turn);
-    else turn.start(() => this.#runner.run(turn));
+    else turn.start(() => this.#runner.run(turn, this.#turnConversations.stateless));
     return turn.events;
   }
 

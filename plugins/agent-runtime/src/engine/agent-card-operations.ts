@@ -1,10 +1,9 @@
 import { audit, type HostView, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
 import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { digestOf } from '../sessions/pending/approval.js';
-import { callerFields } from '../sessions/pending/approval-records.js';
 import type { AgentRevision } from './agent-revision.js';
 import { CurrentAgents } from './current-agents.js';
+import { callerFields, digestOf } from './diagnostics/audit-fields.js';
 import type { Agent } from './directory/agent.js';
 import { mayUse } from './directory/directory.js';
 import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';

@@ -26,8 +26,14 @@ export class ApprovalOperations implements Approvals {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #agents: CurrentAgents;
+  readonly #records: ApprovalRecords;
 
-  constructor(@inject(CONTEXT) context: PluginContext, @inject(CurrentAgents) agents: CurrentAgents) {
+  constructor(
+    @inject(CONTEXT) context: PluginContext,
+    @inject(CurrentAgents) agents: CurrentAgents,
+    @inject(ApprovalRecords) records: ApprovalRecords,
+  ) {
+    this.#records = records;
     this.#context = context;
     this.#expiry = new ExpiryClock(context.clock);
     this.#stores = context.extensions(SessionStores);
@@ -70,10 +76,6 @@ export class ApprovalOperations implements Approvals {
     const decided = await records.decide(approval, decision, principal);
     if (decided.decision?.nonce !== decision.nonce) throw approvalDecided(decided);
     return this.#shown(decided);
-  }
-
-  get #records(): ApprovalRecords {
-    return new ApprovalRecords(this.#stores.one(), this.#storeCall, this.#expiry, this.#context.log);
   }
 
   #waiting(

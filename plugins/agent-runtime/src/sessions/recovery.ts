@@ -2,9 +2,9 @@ import type { Logger, Message, SessionStore } from '@plugboard/kernel';
 import type { AssistantMessage, InterruptedTurn } from '@plugboard/kernel/contracts';
 import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import type { RestartPolicy } from '../engine/directory/agent.js';
-import { interruptedRecord } from '../engine/turn/turn-recorder.js';
 import { newMessages } from './history/session-input.js';
 import { approvalIdOf } from './pending/approval.js';
+import { interruptedRecord } from './turn-record.js';
 
 const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answer was interrupted.' };
 

@@ -1,8 +1,7 @@
 import type { Clock } from '@plugboard/kernel';
-import type { Account, Timer, TurnEvents } from '@plugboard/kernel/contracts';
+import type { Account, BusyMode, Timer, TurnEvents } from '@plugboard/kernel/contracts';
 import { TurnError } from '@plugboard/kernel/contracts';
 import type { TurnTask } from '../engine/turn/turn-task.js';
-import type { TurnRunner } from '../engine/turn-runner.js';
 import type { SessionHistory } from './conversation/session-history.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
@@ -10,7 +9,8 @@ const QUEUE_TIMEOUT = 60_000;
 
 interface SessionActorOptions {
   readonly clock: Clock;
-  readonly runner: TurnRunner;
+  /** Runs the phases of a turn. */
+  run(turn: TurnTask): Promise<void>;
   /** Returns the maximum number of waiting turns. */
   queueLimit(): number;
   /** Called when a turn failed with an unexpected error, before the next one starts. */
@@ -77,7 +77,7 @@ export class SessionActor {
       turn.requestEnd(refusal);
       return;
     }
-    if (turn.onBusy === 'interrupt')
+    if (onBusy(turn) === 'interrupt')
       this.endTurns(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     const timer = this.#options.clock.after(QUEUE_TIMEOUT, () =>
       turn.requestEnd(sessionBusy('The session was busy with earlier turns for too long')),
@@ -130,10 +130,11 @@ export class SessionActor {
   }
 
   /** Why a turn is refused, if it is. */
-  #refusal({ onBusy }: TurnTask): TurnError | undefined {
-    if (onBusy === 'reject' && this.isBusy) return sessionBusy('The session is busy with another turn');
+  #refusal(turn: TurnTask): TurnError | undefined {
+    const mode = onBusy(turn);
+    if (mode === 'reject' && this.isBusy) return sessionBusy('The session is busy with another turn');
     // An interrupting turn always fits: it ends all others.
-    if (onBusy !== 'interrupt' && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())
+    if (mode !== 'interrupt' && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())
       return sessionBusy('The session is busy, and its queue is full');
     return undefined;
   }
@@ -145,7 +146,7 @@ export class SessionActor {
     next.timer.cancel();
     const { turn } = next;
     this.#running = turn;
-    turn.start(() => this.#options.runner.run(turn, this.#history));
+    turn.start(() => this.#options.run(turn));
   }
 
   #onEnd(turn: TurnTask): void {
@@ -176,4 +177,9 @@ export class SessionActor {
 
 function sessionBusy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
+}
+
+/** What happens if the session is busy. */
+function onBusy({ request: { session, target } }: TurnTask): BusyMode {
+  return session?.busy ?? target.onBusy;
 }

@@ -12,7 +12,6 @@ import type {
 import {
   Account,
   conversationId,
-  ExpiryClock,
   isConversationId,
   type Metadata,
   openToolCalls,
@@ -27,7 +26,6 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { CurrentAgents } from '../engine/current-agents.js';
 import { TurnMemory } from '../engine/limits/turn-memory.js';
 import { assertMessages } from '../engine/messages/message-shape.js';
-import { parseRecord } from '../engine/turn/turn-recorder.js';
 import type { SessionHistory } from './conversation/session-history.js';
 import { assertNotFull } from './conversation/session-limits.js';
 import { messagesToAppend } from './history/session-input.js';
@@ -37,6 +35,7 @@ import { begunInfo, type ListPage, SessionLists } from './session-lists.js';
 import { SessionSupervisor } from './session-supervisor.js';
 import { assertSessionKey } from './store/session-key.js';
 import { type StoreCall, storeCalls } from './store/store-call.js';
+import { parseRecord } from './turn-record.js';
 
 /** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;
@@ -48,12 +47,12 @@ const RANDOM_KEY = 22;
 export class SessionOperations implements Conversations {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
-  readonly #expiry: ExpiryClock;
   readonly #ids: IdSource;
   readonly #log: Logger;
   readonly #sessions: SessionSupervisor;
   readonly #agents: CurrentAgents;
   readonly #memory: TurnMemory;
+  readonly #approvals: ApprovalRecords;
   readonly #lists: SessionLists;
 
   constructor(
@@ -61,15 +60,16 @@ export class SessionOperations implements Conversations {
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(CurrentAgents) agents: CurrentAgents,
     @inject(TurnMemory) memory: TurnMemory,
+    @inject(ApprovalRecords) approvals: ApprovalRecords,
   ) {
     this.#stores = extensions(SessionStores);
     this.#storeCall = storeCalls(clock);
-    this.#expiry = new ExpiryClock(clock);
     this.#ids = ids;
     this.#log = log;
     this.#sessions = sessions;
     this.#agents = agents;
     this.#memory = memory;
+    this.#approvals = approvals;
     this.#lists = new SessionLists(sessions, () => this.#store, this.#storeCall);
   }
 
@@ -201,10 +201,6 @@ export class SessionOperations implements Conversations {
   async #denyWaiting(id: SessionId, principal: Principal): Promise<void> {
     const { approvals } = await this.#approvals.openAtEnd(id);
     for (const approval of approvals) await this.#approvals.decide(approval, { approve: false, by: 'cancelled' }, principal);
-  }
-
-  get #approvals(): ApprovalRecords {
-    return new ApprovalRecords(this.#store, this.#storeCall, this.#expiry, this.#log);
   }
 
   get #store(): SessionStore {

@@ -5,6 +5,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import type { TurnTask } from '../engine/turn/turn-task.js';
 import { TurnRunner } from '../engine/turn-runner.js';
+import { TurnConversations } from './conversation/conversations.js';
 import { SessionHistory } from './conversation/session-history.js';
 import { SessionActor } from './session-actor.js';
 import { SessionWatch } from './session-watch.js';
@@ -55,6 +56,7 @@ export class SessionSupervisor {
   readonly #ids: IdSource;
   readonly #log: Logger;
   readonly #runner: TurnRunner;
+  readonly #conversations: TurnConversations;
   /** Least recently used first. */
   readonly #active = new Map<string, Active>();
   /** Watchers by the names of their sessions. */
@@ -66,6 +68,7 @@ export class SessionSupervisor {
   constructor(
     @inject(CONTEXT) { config, clock, ids, log, budgets }: PluginContext<RuntimeSettings>,
     @inject(TurnRunner) runner: TurnRunner,
+    @inject(TurnConversations) conversations: TurnConversations,
   ) {
     this.#limit = config.limits.queuedPerSession;
     this.#memory = budgets.memory;
@@ -74,6 +77,7 @@ export class SessionSupervisor {
     this.#ids = ids;
     this.#log = log;
     this.#runner = runner;
+    this.#conversations = conversations;
   }
 
   /** Changes the limits. */
@@ -186,7 +190,7 @@ export class SessionSupervisor {
     const history = new SessionHistory(id, store, (change) => this.#memory.cache(change));
     const actor = new SessionActor(history, {
       clock: this.#clock,
-      runner: this.#runner,
+      run: (turn) => this.#runner.run(turn, this.#conversations.ofSession(history)),
       queueLimit: () => this.#limit,
       onCrash: () => this.#onCrash(name, id),
     });

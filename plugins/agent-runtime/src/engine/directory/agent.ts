@@ -4,7 +4,6 @@ import { parseDuration } from '@plugboard/kernel';
 import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../../config.js';
-import type { HistoryOptions } from '../../sessions/history/history-view.js';
 import { approvalRule, type RuledTool } from './approval-rule.js';
 import { modelNames } from './check-config.js';
 import { overridesParam, summaryParams } from './parameters.js';
@@ -16,6 +15,17 @@ import { nameAtModel } from './tool-names.js';
  * are logged.
  */
 export type RestartPolicy = 'rollback' | 'keep-input';
+
+/**
+ * What the model receives of a conversation that does not fit: the newest turns, a summary and the
+ * newest turns, or an error.
+ */
+export interface HistoryOptions {
+  readonly policy: 'truncate' | 'summarize' | 'error';
+  /** Limits for the stored messages, without the new ones. */
+  readonly maxMessages: number;
+  readonly maxTokens: number;
+}
 
 /** The limits of one turn. */
 interface TurnLimits {

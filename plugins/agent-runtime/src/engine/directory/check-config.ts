@@ -1,7 +1,6 @@
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel/contracts';
 import type { AgentSettings, RuntimeSettings } from '../../config.js';
-import { MIN_SUMMARY_BUDGET } from '../../sessions/history/due-summary.js';
 import { WRITE } from './approval-rule.js';
 import { promptFile } from './system-prompt.js';
 
@@ -83,6 +82,9 @@ export function toolEntry(pattern: string): string {
 export function modelNames(agent: AgentSettings): readonly string[] {
   return typeof agent.model === 'string' ? [agent.model] : agent.model;
 }
+
+/** The smallest budget of a history, in tokens, that leaves space for a summary. */
+export const MIN_SUMMARY_BUDGET = 400;
 
 type At = (...path: (string | number)[]) => (string | number)[];
 

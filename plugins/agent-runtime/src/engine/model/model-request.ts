@@ -1,21 +1,21 @@
 import type { Message, ModelConnector, ModelRequest, Turn } from '@plugboard/kernel';
 import { type Account, type ToolDeclaration, textOf } from '@plugboard/kernel/contracts';
-import { trimConversation } from '../../sessions/history/history-view.js';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
 import { withOwnExtras } from '../messages/extra.js';
 import { withoutRefusedMedia } from '../messages/media.js';
 import { tokensOf } from '../messages/message-size.js';
+import { trimConversation } from '../messages/newest-turns.js';
 import type { TurnTools } from '../tools/turn-tools.js';
 import { messagesFor } from './model-messages.js';
-import type { RequestOrigin } from './request-origin.js';
 
 /** One model call of a turn. */
 export interface ModelStep {
   readonly agent: Agent;
   readonly turn: Turn;
   readonly tools: TurnTools;
-  readonly origin: RequestOrigin;
+  /** The opaque id of the turn's session: its key may be secret. */
+  readonly conversation: string | undefined;
   /** From 1. */
   readonly number: number;
   /** With the prompt. */
@@ -28,7 +28,7 @@ export interface ModelStep {
 
 /** The request of a step to one connection, with what that connection takes. */
 export function modelRequest(connector: ModelConnector, name: string, step: ModelStep): ModelRequest {
-  const { agent, turn, tools, origin, account, headers } = step;
+  const { agent, turn, tools, conversation, account, headers } = step;
   const { declarations, streamed } = tools;
   const fitting = fittingMessages(connector, agent, turn, step.messages, declarations);
   return {
@@ -37,7 +37,9 @@ export function modelRequest(connector: ModelConnector, name: string, step: Mode
     params: supportedParams(connector, turn, step.number),
     incremental: turn.incremental,
     streamedTools: streamed,
-    ...origin,
+    requestId: turn.requestId,
+    session: conversation,
+    user: turn.user,
     account,
     headers,
   };

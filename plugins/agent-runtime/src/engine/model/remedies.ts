@@ -1,8 +1,8 @@
 import type { Message, ModelConnector, ModelError, ModelRequest } from '@plugboard/kernel';
-import { trimConversation } from '../../sessions/history/history-view.js';
 import { refuseExtras, withOwnExtras, withoutExtras } from '../messages/extra.js';
 import { refuseMedia, withoutEarlierMedia } from '../messages/media.js';
 import { tokensOf } from '../messages/message-size.js';
+import { trimConversation } from '../messages/newest-turns.js';
 
 /** The shares of a conversation that are sent to a model that finds it too long. */
 const SHARES = [0.5, 0.25, 0];

@@ -1,5 +1,4 @@
 import type { Clock, Turn } from '@plugboard/kernel';
-import type { SessionId } from '@plugboard/kernel/contracts';
 import { SETTLE_TIMEOUT } from '../log/settle-timeout.js';
 
 interface AbandonedTool {
@@ -42,14 +41,14 @@ export class AbandonedTools {
   }
 
   /**
-   * Waits for the tools of a session's earlier turns.
+   * Waits for the tools of the earlier turns of a turn's session.
    * @returns undefined if there are none.
    * @throws the signal's reason if it aborts first.
    */
-  settled(session: SessionId, signal: AbortSignal): Promise<void> | undefined {
-    if (this.#all.size === 0) return undefined;
-    const mine = [...this.#all].filter(({ turn }) => belongs(turn, session));
-    return mine.length === 0 ? undefined : this.#wait(mine, signal);
+  settled(turn: Turn): Promise<void> | undefined {
+    if (this.#all.size === 0 || turn.session === undefined) return undefined;
+    const mine = [...this.#all].filter((one) => isSameSession(one.turn, turn));
+    return mine.length === 0 ? undefined : this.#wait(mine, turn.signal);
   }
 
   async #wait(mine: readonly AbandonedTool[], signal: AbortSignal): Promise<void> {
@@ -65,6 +64,6 @@ export class AbandonedTools {
   }
 }
 
-function belongs(turn: Turn, { project, agent, key }: SessionId): boolean {
-  return turn.session === `api:${key}` && turn.agent === agent && turn.principal.project === project;
+function isSameSession(one: Turn, other: Turn): boolean {
+  return one.session === other.session && one.agent === other.agent && one.principal.project === other.principal.project;
 }

@@ -1,5 +1,5 @@
 import type { AgentEvent, Clock, Contribution, PluginContext, Principal, ToolInterceptor, Turn } from '@plugboard/kernel';
-import type { SessionId, TurnApproval, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { TurnApproval, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
@@ -121,11 +121,11 @@ export class ToolRunner {
   }
 
   /**
-   * Waits until the tools of a session's earlier turns have ended, or were abandoned.
+   * Waits until the tools of the earlier turns of a turn's session have ended, or were abandoned.
    * @throws the signal's reason if it aborts first.
    */
-  settled(session: SessionId, signal: AbortSignal): Promise<void> | undefined {
-    return this.#abandonedTools.settled(session, signal);
+  settled(turn: Turn): Promise<void> | undefined {
+    return this.#abandonedTools.settled(turn);
   }
 
   async #result(own: ServerCall, step: Step): Promise<TurnToolResult | TurnApproval> {

@@ -1,10 +1,9 @@
 import type { Contribution, Interceptor, Turn } from '@plugboard/kernel';
 import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contracts';
-import type { BegunTurn } from '../../sessions/conversation/conversation.js';
-import type { PendingCalls } from '../../sessions/pending/pending-calls.js';
 import { AnswerMemory } from '../limits/answer-memory.js';
 import { type Batch, endOf, sealed, type TurnEnd } from '../log/batch.js';
 import { pulled, type WriteBatch } from '../log/pulled.js';
+import type { BegunTurn } from './conversation.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
 import { runLoop } from './loop.js';
 import type { TurnContext } from './turn-context.js';
@@ -24,8 +23,9 @@ export interface Answer {
  *
  * @throws TurnError, or another error, which is a defect.
  */
-export async function answer(context: TurnContext, { turn, usage, pending }: BegunTurn): Promise<Answer> {
+export async function answer(context: TurnContext, begun: BegunTurn): Promise<Answer> {
   const { task, deps } = context;
+  const { usage, pending } = begun;
   const transcript = new Transcript();
   task.transcript = transcript;
   let answered: Answer | undefined;
@@ -48,9 +48,9 @@ export async function answer(context: TurnContext, { turn, usage, pending }: Beg
   };
 
   const interceptors = deps.interceptors.all();
-  if (interceptors.length === 0) await loop(context, turn, pending, transcript, write);
+  if (interceptors.length === 0) await loop(context, begun, transcript, write);
   else {
-    for await (const batch of intercepted(context, turn, pending, interceptors)) {
+    for await (const batch of intercepted(context, begun, interceptors)) {
       assertBatch(interceptors, batch);
       await write(pending.reportedOnce(sealed(batch)));
       if (answered) break;
@@ -61,25 +61,20 @@ export async function answer(context: TurnContext, { turn, usage, pending }: Beg
 }
 
 /** Wraps the agent loop in the interceptors that the turn began with. */
-function intercepted(
-  context: TurnContext,
-  turn: Turn,
-  pending: PendingCalls,
-  interceptors: readonly Contribution<Interceptor>[],
-): AgentEvents {
+function intercepted(context: TurnContext, begun: BegunTurn, interceptors: readonly Contribution<Interceptor>[]): AgentEvents {
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
-    if (!interceptor) return pulled((write) => innerLoop(context, current, pending, write));
+    if (!interceptor) return pulled((write) => innerLoop(context, { ...begun, turn: current }, write));
     const returned = interceptor.value(current, (next) => from(index + 1, next));
     return eventsOf(interceptor.entry, returned);
   };
-  return from(0, turn);
+  return from(0, begun.turn);
 }
 
 /** The loop inside of interceptors. Its own transcript has what it wrote before they changed it. */
-function innerLoop(context: TurnContext, turn: Turn, pending: PendingCalls, write: WriteBatch): Promise<void> {
+function innerLoop(context: TurnContext, begun: BegunTurn, write: WriteBatch): Promise<void> {
   const transcript = new Transcript();
-  return loop(context, turn, pending, transcript, (batch) => {
+  return loop(context, begun, transcript, (batch) => {
     transcript.add(batch);
     return write(batch);
   });
@@ -87,11 +82,10 @@ function innerLoop(context: TurnContext, turn: Turn, pending: PendingCalls, writ
 
 function loop(
   { agent, task, deps }: TurnContext,
-  turn: Turn,
-  pending: PendingCalls,
+  { turn, conversation, pending }: BegunTurn,
   transcript: Transcript,
   write: WriteBatch,
 ): Promise<void> {
   const memory = new AnswerMemory(task.account, deps.memory.answerSize);
-  return runLoop({ agent, turn, pending, transcript, memory, deps, write, onToolsStart: () => task.beginTools() });
+  return runLoop({ agent, turn, conversation, pending, transcript, memory, deps, write, onToolsStart: () => task.beginTools() });
 }

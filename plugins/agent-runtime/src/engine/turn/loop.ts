@@ -11,7 +11,6 @@ import {
   type Extra,
   type ModelToolCall,
   NO_USAGE,
-  type SessionId,
   type Transcript,
   type TurnApproval,
   TurnError,
@@ -19,9 +18,6 @@ import {
   type TurnToolCall,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import type { Spent } from '../../sessions/pending/approval.js';
-import type { PendingCalls } from '../../sessions/pending/pending-calls.js';
-import { withLead } from '../../sessions/pending/results.js';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import type { AnswerMemory } from '../limits/answer-memory.js';
@@ -31,7 +27,6 @@ import { prefixOf } from '../messages/prefix.js';
 import { resultsInOrder } from '../messages/results-in-order.js';
 import { modelFailed } from '../model/model-calls.js';
 import { mayTrim, modelRequest, withPrompt } from '../model/model-request.js';
-import { type RequestOrigin, requestOrigin } from '../model/request-origin.js';
 import { StepReader } from '../model/step-reader.js';
 import { StreamedCalls } from '../model/streamed-calls.js';
 import { completeArguments } from '../tools/complete-arguments.js';
@@ -40,12 +35,15 @@ import type { ToolOutcome } from '../tools/run-tool.js';
 import type { ServerCall } from '../tools/tool-runner.js';
 import type { AgentTool, Toolbox } from '../tools/toolbox.js';
 import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
+import type { PendingCalls, Spent } from './pending-calls.js';
 import { exceededLimit } from './step-limits.js';
 import type { LoopDependencies } from './turn-context.js';
 
 export interface LoopOptions {
   readonly agent: Agent;
   readonly turn: Turn;
+  /** The opaque id of the turn's session, for model servers. */
+  readonly conversation: string | undefined;
   readonly pending: PendingCalls;
   /** What `write` has received, but for the batch with the terminal event. */
   readonly transcript: Transcript;
@@ -87,7 +85,6 @@ interface Answered {
 class AgentLoop {
   readonly #options: LoopOptions;
   readonly #tools: TurnTools;
-  readonly #origin: RequestOrigin;
   readonly #interceptors: readonly Contribution<ToolInterceptor>[];
   readonly #guard: RepeatGuard;
   readonly #limits: Agent['limits'];
@@ -98,7 +95,6 @@ class AgentLoop {
   constructor(options: LoopOptions, tools: TurnTools) {
     this.#options = options;
     this.#tools = tools;
-    this.#origin = requestOrigin(options.turn, sessionOf(options.turn));
     this.#interceptors = options.deps.toolInterceptors.all();
     const { toolCalls, maxToolCalls = Number.POSITIVE_INFINITY, repeated } = options.pending.spent;
     const { limits } = options.agent;
@@ -117,9 +113,9 @@ class AgentLoop {
     const asking = pending.closing;
     if (asking) return void (await write([asking, this.#finished('stop')]));
     const lead = transcript.messages().length;
-    const whole = withLead(withPrompt(turn, agent), transcript.messages());
+    const whole = pending.withResults(withPrompt(turn, agent), transcript.messages());
     // What a caller sends as a whole reaches the model as it was sent (C-057).
-    const conversation = sessionOf(turn) ? resultsInOrder(whole) : whole;
+    const conversation = turn.session === undefined ? whole : resultsInOrder(whole);
     for (let step = 1; ; step++) {
       const messages = step === 1 ? conversation : [...conversation, ...transcript.messages().slice(lead)];
       const answered = await this.#callModel(step, messages);
@@ -167,7 +163,7 @@ class AgentLoop {
         agent,
         turn,
         tools: this.#tools,
-        origin: this.#origin,
+        conversation: this.#options.conversation,
         // A turn that goes on does not begin again: it forces no tool call.
         number: pending.spent.steps + step,
         messages,
@@ -285,11 +281,6 @@ class AgentLoop {
   #finished(reason: TurnFinished['reason']): TurnFinished {
     return { type: 'finished', reason, usage: this.#usage };
   }
-}
-
-/** The session of a turn: its `session` is the key after `api:`. */
-function sessionOf({ principal, agent, session }: Turn): SessionId | undefined {
-  return session === undefined ? undefined : { project: principal.project, agent, key: session.slice('api:'.length) };
 }
 
 /**

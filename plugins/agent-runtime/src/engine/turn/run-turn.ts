@@ -1,12 +1,9 @@
 import { TurnError } from '@plugboard/kernel/contracts';
-import type { TurnConversation } from '../../sessions/conversation/conversation.js';
-import { SessionConversation } from '../../sessions/conversation/session-conversation.js';
-import type { SessionHistory } from '../../sessions/conversation/session-history.js';
-import { StatelessConversation } from '../../sessions/conversation/stateless-conversation.js';
 import { startSpan } from '../diagnostics/channels.js';
 import { type Agent, agentForRequest } from '../directory/agent.js';
 import type { TurnEnd } from '../log/batch.js';
 import { type Answer, answer } from './answer.js';
+import type { OpenConversation, TurnConversation } from './conversation.js';
 import type { TurnContext, TurnDependencies } from './turn-context.js';
 import { TurnRecorder } from './turn-recorder.js';
 import type { TurnTask } from './turn-task.js';
@@ -14,10 +11,10 @@ import type { TurnTask } from './turn-task.js';
 /**
  * Runs a turn: its phases in their order. Never rejects: every failure ends the turn.
  *
- * @param history the history of the turn's session, if it has one. No other turn uses it until this
+ * @param open opens the conversation, once the turn is admitted. No other turn uses it until this
  *   one has ended or is overdue.
  */
-export async function runTurn(task: TurnTask, history: SessionHistory | undefined, deps: TurnDependencies): Promise<void> {
+export async function runTurn(task: TurnTask, open: OpenConversation, deps: TurnDependencies): Promise<void> {
   const span = startSpan('turn', () => ({ request: task.request }));
   task.defer(() => {
     if (task.isOverdue) deps.failures.overdue(task.signal.reason, task.request);
@@ -26,11 +23,13 @@ export async function runTurn(task: TurnTask, history: SessionHistory | undefine
   });
   try {
     const context = await admit(task, deps);
-    const keepsReasoning = history !== undefined && context.agent.toolVisibility === 'full';
+    const keepsReasoning = task.request.session !== undefined && context.agent.toolVisibility === 'full';
     task.recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock: deps.clock }, keepsReasoning, task.request.id);
-    const conversation = history ? new SessionConversation(context, history) : new StatelessConversation(context);
+    const conversation = open(context);
     const loaded = await conversation.load();
     try {
+      const earlierTools = deps.tools.settled(loaded);
+      if (earlierTools) await earlierTools;
       const begun = await conversation.begin(loaded);
       const answered = await answer(context, begun);
       if (answered.end.type === 'finished') await commit(context, conversation, answered);

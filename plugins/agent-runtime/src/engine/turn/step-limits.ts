@@ -1,6 +1,6 @@
 import type { TurnFinished } from '@plugboard/kernel/contracts';
-import type { Spent } from '../../sessions/pending/approval.js';
 import type { Agent } from '../directory/agent.js';
+import type { Spent } from './pending-calls.js';
 
 type Limit = NonNullable<TurnFinished['limit']>;
 

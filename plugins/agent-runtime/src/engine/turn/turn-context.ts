@@ -1,16 +1,5 @@
-import type {
-  Clock,
-  Extensions,
-  HostView,
-  IdSource,
-  Interceptor,
-  Logger,
-  SessionStore,
-  ToolInterceptor,
-} from '@plugboard/kernel';
+import type { Clock, Extensions, HostView, IdSource, Interceptor, ToolInterceptor } from '@plugboard/kernel';
 import type { TurnRequest } from '@plugboard/kernel/contracts';
-import type { ApprovalRecords } from '../../sessions/pending/approval-records.js';
-import type { StoreCall } from '../../sessions/store/store-call.js';
 import type { Agent } from '../directory/agent.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import type { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
@@ -34,11 +23,7 @@ export interface LoopDependencies {
 export interface TurnDependencies extends LoopDependencies {
   readonly host: HostView;
   readonly clock: Clock;
-  readonly stores: Extensions<SessionStore>;
-  readonly approvals: ApprovalRecords;
-  readonly log: Logger;
   readonly interceptors: Extensions<Interceptor>;
-  readonly storeCall: StoreCall;
   readonly limiter: ConcurrencyLimiter;
   readonly credentials: CredentialTurnLimiter;
   readonly memory: TurnMemory;

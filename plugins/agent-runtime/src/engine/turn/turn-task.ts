@@ -1,16 +1,6 @@
 import type { AgentEvent, Clock } from '@plugboard/kernel';
-import type {
-  Account,
-  BusyMode,
-  Timer,
-  Transcript,
-  TurnEvents,
-  TurnRecord,
-  TurnRequest,
-  WatchedTurn,
-} from '@plugboard/kernel/contracts';
+import type { Account, Timer, Transcript, TurnEvents, TurnRecord, TurnRequest, WatchedTurn } from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
-import type { IdempotentTurn } from '../../sessions/idempotency.js';
 import { type Batch, endOf, type TurnEnd } from '../log/batch.js';
 import { SETTLE_TIMEOUT } from '../log/settle-timeout.js';
 import { TurnLog } from '../log/turn-log.js';
@@ -28,6 +18,18 @@ import { type TurnRecorder, withReasoning } from './turn-recorder.js';
  *   ended, with a failure. What its code still does has no effect.
  */
 type TurnState = 'waiting' | 'running' | 'storing' | 'ended' | 'overdue';
+
+/** What keeps a turn with an idempotency key from running twice. */
+export interface IdempotentTurn {
+  /** Records that tools of the turn start. @throws the signal's reason if it has aborted. */
+  onToolsStart(signal: AbortSignal): Promise<void>;
+  /** Records a batch for the answer. */
+  add(batch: Batch): void;
+  /** Ends the turn and releases the key. Nothing more is stored. */
+  end(): void;
+  /** Ends a failed turn. Never rejects. */
+  fail(event: TurnFailed): Promise<void>;
+}
 
 export interface TurnTaskOptions {
   readonly request: TurnRequest;
@@ -101,11 +103,6 @@ export class TurnTask {
     this.#resolveEnded = resolve;
     // Ends the turn at once if its caller has gone already.
     this.events = this.#connect(new TurnReader(this), request.signal);
-  }
-
-  /** What happens if the session is busy. */
-  get onBusy(): BusyMode {
-    return this.request.session?.busy ?? this.request.target.onBusy;
   }
 
   /** Aborts when the turn must end, with the error for the caller as the reason. */

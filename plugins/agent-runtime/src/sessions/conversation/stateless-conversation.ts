@@ -1,32 +1,38 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import { Account } from '@plugboard/kernel/contracts';
+import { startOfTurn } from '../../engine/messages/newest-turns.js';
 import { resultsInOrder } from '../../engine/messages/results-in-order.js';
+import type { BegunTurn, TurnConversation } from '../../engine/turn/conversation.js';
 import type { TurnContext } from '../../engine/turn/turn-context.js';
 import { summaryOfAll } from '../history/due-summary.js';
-import { historyView, startOfTurn } from '../history/history-view.js';
+import { historyView } from '../history/history-view.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryRequest } from '../history/summary-request.js';
 import { approvalNotFound } from '../pending/approval-errors.js';
 import { ClientCalls } from '../pending/client-calls.js';
-import { PendingCalls } from '../pending/pending-calls.js';
-import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
+import { OpenCalls } from '../pending/pending-calls.js';
+import { answerRecord } from '../store/idempotency.js';
+import type { ConversationStorage } from './conversation-storage.js';
+import { budgetFor, makeTurn } from './make-turn.js';
 
 /**
  * A conversation without a session: the caller sends it with each request, or its transport does.
  */
 export class StatelessConversation implements TurnConversation {
   readonly #context: TurnContext;
+  readonly #storage: ConversationStorage;
   /** Present if one step may call both client tools and tools of the agent. */
   readonly #clientCalls: ClientCalls | undefined;
   /** The conversation before the turn. */
   #messages: readonly Message[];
 
-  constructor(context: TurnContext) {
-    const { agent, request, deps } = context;
+  constructor(context: TurnContext, storage: ConversationStorage) {
+    const { agent, request } = context;
     this.#context = context;
+    this.#storage = storage;
     this.#messages = request.messages;
     if (agent.tools.length > 0 && agent.clientTools === 'passthrough')
-      this.#clientCalls = new ClientCalls(deps.stores.one(), agent.name, request.principal);
+      this.#clientCalls = new ClientCalls(storage.store, agent.name, request.principal);
   }
 
   get isStored(): boolean {
@@ -56,20 +62,21 @@ export class StatelessConversation implements TurnConversation {
   async begin(turn: Turn): Promise<BegunTurn> {
     const { agent, request, deps } = this.#context;
     const { ids } = deps;
-    const pending = new PendingCalls({
+    const pending = new OpenCalls({
       ids,
       principal: request.principal,
       visibility: agent.toolVisibility,
       params: turn.params,
     });
-    return { turn, usage: undefined, pending };
+    return { turn, usage: undefined, conversation: undefined, pending };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
     const mixed = this.#clientCalls;
-    const { task, deps } = this.#context;
-    if (mixed) await deps.storeCall(() => mixed.save(this.#messages, answer), 'pendingToolCalls.save');
-    await task.idempotent?.store();
+    const { store, storeCall } = this.#storage;
+    if (mixed) await storeCall(() => mixed.save(this.#messages, answer), 'pendingToolCalls.save');
+    const { idempotency } = this.#context.request;
+    if (idempotency) await storeCall(() => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
   }
 
   async abandon(): Promise<void> {}
@@ -102,9 +109,9 @@ export class StatelessConversation implements TurnConversation {
   async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
     const mixed = this.#clientCalls;
     if (!mixed) return messages;
-    const { task, deps } = this.#context;
+    const { task } = this.#context;
     const reserve = (bytes: number) => task.account.require(Account.costOf(bytes));
-    const expanded = await deps.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
+    const expanded = await this.#storage.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
     return expanded === messages ? messages : resultsInOrder(expanded);
   }
 }

@@ -1,5 +1,7 @@
 import type { Message } from '@plugboard/kernel';
-import { type HistoryBudget, type HistoryOptions, newestTurns, startOfTurn } from './history-view.js';
+import type { HistoryOptions } from '../../engine/directory/agent.js';
+import { MIN_SUMMARY_BUDGET } from '../../engine/directory/check-config.js';
+import { type HistoryBudget, newestTurns, startOfTurn } from '../../engine/messages/newest-turns.js';
 import { type Conversation, tokensOfSummary, usableSummary } from './summary-view.js';
 
 /**
@@ -11,9 +13,7 @@ const HALF = 0.5;
 /** A summary may use a quarter of the budget, but at most this many tokens. */
 const MAX_TOKENS = 4096;
 /** The smallest useful summary, in tokens. */
-const MIN_TOKENS = 100;
-/** The smallest budget, in tokens, that leaves space for a summary. */
-export const MIN_SUMMARY_BUDGET = 4 * MIN_TOKENS;
+const MIN_TOKENS = MIN_SUMMARY_BUDGET / 4;
 
 /** A summary that is due. */
 export interface DueSummary {

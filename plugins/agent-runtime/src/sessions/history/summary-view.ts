@@ -1,6 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { type StoredSession, type Summary, withSummary } from '@plugboard/kernel/contracts';
 import { estimateTokens } from '../../engine/messages/message-size.js';
+import { startsWithToolResults } from '../../engine/messages/newest-turns.js';
 
 export type Conversation = Pick<StoredSession, 'messages' | 'summary'>;
 
@@ -19,9 +20,4 @@ export function usableSummary({ messages, summary }: Conversation, added: readon
   if (summary.messages === messages.length) return startsWithToolResults(added) ? undefined : summary;
   const startsTurn = messages[summary.messages]?.role === 'user' && messages[summary.messages - 1]?.role !== 'tool';
   return startsTurn ? summary : undefined;
-}
-
-/** Whether new messages start with results of the last turn's tool calls. */
-export function startsWithToolResults(added: readonly Message[]): boolean {
-  return added[0]?.role === 'tool' || added[0]?.role === 'function';
 }

@@ -1,8 +1,19 @@
-import { audit, type Logger, type Message, type Principal, type SessionStore } from '@plugboard/kernel';
-import { type ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import {
+  audit,
+  type Extensions,
+  type Logger,
+  type Message,
+  type PluginContext,
+  type Principal,
+  type SessionStore,
+  SessionStores,
+} from '@plugboard/kernel';
+import { ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { callerFields, digestOf } from '../../engine/diagnostics/audit-fields.js';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
-import type { StoreCall } from '../store/store-call.js';
-import { type Approval, approvalIdOf, approvalOf, type Decision, digestOf, encodeApproval } from './approval.js';
+import { type StoreCall, storeCalls } from '../store/store-call.js';
+import { type Approval, approvalIdOf, approvalOf, type Decision, encodeApproval } from './approval.js';
 
 /** The open calls of a session that a person decides about. */
 export interface OpenApprovals {
@@ -14,16 +25,20 @@ export interface OpenApprovals {
 
 /** Reads and changes the requests for approval in the store. Every change is made once. */
 export class ApprovalRecords {
-  readonly #store: SessionStore;
+  readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #clock: ExpiryClock;
   readonly #log: Logger;
 
-  constructor(store: SessionStore, storeCall: StoreCall, clock: ExpiryClock, log: Logger) {
-    this.#store = store;
-    this.#storeCall = storeCall;
-    this.#clock = clock;
+  constructor(@inject(CONTEXT) { clock, log, extensions }: PluginContext) {
+    this.#stores = extensions(SessionStores);
+    this.#storeCall = storeCalls(clock);
+    this.#clock = new ExpiryClock(clock);
     this.#log = log;
+  }
+
+  get #store(): SessionStore {
+    return this.#stores.one();
   }
 
   async get(project: string, id: string): Promise<Approval | undefined> {
@@ -157,11 +172,6 @@ export function auditFields({
     tool: `${call.tool.entry}/${call.tool.name}`,
     arguments_digest: digestOf(call.arguments),
   };
-}
-
-/** Who did it. */
-export function callerFields(principal: Principal | undefined): object {
-  return principal ? { token_id: principal.tokenId, token_name: principal.token, subject: principal.subject } : {};
 }
 
 function isSame(a: SessionId, b: SessionId): boolean {

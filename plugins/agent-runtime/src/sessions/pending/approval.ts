@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { IdSource, Principal } from '@plugboard/kernel';
 import {
   type ApprovalChange,
@@ -10,21 +9,8 @@ import {
   type Target,
   type TurnToolCall,
 } from '@plugboard/kernel/contracts';
-import type { RepeatedCall } from '../../engine/tools/repeat-guard.js';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
-
-/** What the turn that asked has used of its agent's limits. */
-export interface Spent {
-  readonly steps: number;
-  readonly toolCalls: number;
-  readonly tokens: number;
-  /** The limit of tool calls of its request, or the agent's. */
-  readonly maxToolCalls?: number | undefined;
-  /** Its last call, for the guard against repeated calls. */
-  readonly repeated?: RepeatedCall | undefined;
-}
-
-export const NOTHING_SPENT: Spent = { steps: 0, toolCalls: 0, tokens: 0 };
+import type { Spent } from '../../engine/turn/pending-calls.js';
 
 /** How a call was decided, and by whom. */
 export interface Decision {
@@ -142,10 +128,6 @@ export function shownApproval(
     createdAt,
     expiresAt,
   };
-}
-
-export function digestOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 }
 
 /** Without characters that look alike. */

@@ -1,8 +1,9 @@
 import type { TurnApproval } from '@plugboard/kernel/contracts';
+import { digestOf } from '../../engine/diagnostics/audit-fields.js';
 import { Postponed, type ToolOutcome } from '../../engine/tools/run-tool.js';
 import type { CallRun, OwnedCall, ServerCall } from '../../engine/tools/tool-runner.js';
 import type { AgentTool } from '../../engine/tools/toolbox.js';
-import { type Approval, digestOf, principalOf } from './approval.js';
+import { type Approval, principalOf } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
 import { changedTool, UNKNOWN_EFFECT } from './denial.js';
 

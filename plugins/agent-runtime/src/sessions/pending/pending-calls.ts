@@ -7,25 +7,15 @@ import {
   type TurnApproval,
   type TurnText,
 } from '@plugboard/kernel/contracts';
+import { digestOf } from '../../engine/diagnostics/audit-fields.js';
 import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
-import type { ServerCall } from '../../engine/tools/tool-runner.js';
-import type { AgentTool } from '../../engine/tools/toolbox.js';
-import {
-  approvalIdOf,
-  digestOf,
-  encodeApproval,
-  type NewApproval,
-  NOTHING_SPENT,
-  newCode,
-  type Spent,
-  settledApproval,
-  storedPrincipal,
-} from './approval.js';
+import { type AskedCall, NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from '../../engine/turn/pending-calls.js';
+import { approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval, storedPrincipal } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
 import { ApprovedCall } from './approved-call.js';
 import { reasonWithoutPerson } from './denial.js';
 import { approvalNotice, deniedNotice, keptNotice } from './notice.js';
-import { withResults } from './results.js';
+import { withLead, withResults } from './results.js';
 import { NOTHING_OPEN, type SettledCalls } from './settled-calls.js';
 
 /** Why a call cannot wait, for the model. */
@@ -44,24 +34,6 @@ interface PendingCallsOptions {
   readonly calls?: SettledCalls;
 }
 
-/** What a turn begins with. */
-export interface Opening {
-  /** What the server says first. */
-  readonly events: readonly AgentEvent[];
-  /** Whether the turn ends with that: nothing runs until a person or the caller says something. */
-  readonly isOver: boolean;
-  /** Calls of an earlier turn, which run before the first model call. */
-  readonly calls: readonly ServerCall[];
-}
-
-/** A request to run a tool whose arguments were validated. */
-interface AskedCall {
-  readonly own: ServerCall;
-  readonly tool: AgentTool;
-  /** The arguments that would run, as JSON. */
-  readonly complete: string;
-}
-
 /**
  * The calls of one conversation that outlive their turn.
  *
@@ -73,7 +45,7 @@ interface AskedCall {
  *
  * An interceptor may run the loop several times; the calls are the same ones each time.
  */
-export class PendingCalls {
+export class OpenCalls implements PendingCalls {
   /** What the turns before have used of the agent's limits, if this one goes on. */
   readonly spent: Spent;
   readonly #options: PendingCallsOptions;
@@ -165,6 +137,10 @@ export class PendingCalls {
       const known = `${event.type} ${event.id}`;
       return !this.#reported.has(known) && this.#reported.add(known);
     });
+  }
+
+  withResults(conversation: readonly Message[], results: readonly Message[]): readonly Message[] {
+    return withLead(conversation, results);
   }
 
   /** Whether the turn adds nothing to the conversation: decisions are stored as they are taken. */

@@ -1,5 +1,6 @@
 import type { ToolMessage, TurnRecord } from '@plugboard/kernel/contracts';
-import { type Approval, approvalIdOf, NOTHING_SPENT, type Spent } from './approval.js';
+import { NOTHING_SPENT, type Spent } from '../../engine/turn/pending-calls.js';
+import { type Approval, approvalIdOf } from './approval.js';
 import { DENIED_IN_COPY, denialOf, deniedMessage } from './denial.js';
 
 /** What has become of the calls that were open before a turn. */

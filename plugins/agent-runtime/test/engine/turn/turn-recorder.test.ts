@@ -2,7 +2,8 @@ import type { AgentEvent } from '@plugboard/kernel';
 import type { TurnRecord } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { interruptedRecord, parseRecord, TurnRecorder } from '../../../src/engine/turn/turn-recorder.js';
+import { TurnRecorder } from '../../../src/engine/turn/turn-recorder.js';
+import { interruptedRecord, parseRecord } from '../../../src/sessions/turn-record.js';
 
 const START = Date.UTC(2026, 0, 1);
 const USAGE = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, reasoningTokens: 2 };

@@ -2,8 +2,9 @@ import type { Message } from '@plugboard/kernel';
 import * as fc from 'fast-check';
 import t from 'tap';
 import { tokensOf } from '../../../src/engine/messages/message-size.js';
+import type { HistoryBudget } from '../../../src/engine/messages/newest-turns.js';
 import { dueSummary } from '../../../src/sessions/history/due-summary.js';
-import { type HistoryBudget, historyView } from '../../../src/sessions/history/history-view.js';
+import { historyView } from '../../../src/sessions/history/history-view.js';
 import { tokensOfSummary } from '../../../src/sessions/history/summary-view.js';
 import { user } from '../../harness.js';
 

@@ -1,13 +1,10 @@
 import type { Message } from '@plugboard/kernel';
 import * as fc from 'fast-check';
 import t from 'tap';
+import type { HistoryOptions } from '../../../src/engine/directory/agent.js';
 import { tokensOf } from '../../../src/engine/messages/message-size.js';
-import {
-  type HistoryBudget,
-  type HistoryOptions,
-  historyBudget,
-  historyView,
-} from '../../../src/sessions/history/history-view.js';
+import type { HistoryBudget } from '../../../src/engine/messages/newest-turns.js';
+import { historyBudget, historyView } from '../../../src/sessions/history/history-view.js';
 import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, user } from '../../harness.js';
 
 const assistant = (content: string): Message => ({ role: 'assistant', content });

@@ -1,14 +1,14 @@
+import type { AgentEvent } from '@plugboard/kernel';
 import type { Summary, TurnRequest, Usage } from '@plugboard/kernel/contracts';
 import { startSpan } from '../../engine/diagnostics/channels.js';
 import type { Agent } from '../../engine/directory/agent.js';
-import type { ModelCalls } from '../../engine/model/model-calls.js';
-import { requestOrigin } from '../../engine/model/request-origin.js';
+import type { Answer, ModelCalls } from '../../engine/model/model-calls.js';
 import { StepReader } from '../../engine/model/step-reader.js';
-import type { LoadedSession, SessionHistory } from '../conversation/session-history.js';
+import type { DueSummary } from '../history/due-summary.js';
+import { summaryRequest } from '../history/summary-request.js';
+import { tokensOfSummary } from '../history/summary-view.js';
 import type { StoreCall } from '../store/store-call.js';
-import type { DueSummary } from './due-summary.js';
-import { readSummary } from './summary-answer.js';
-import { summaryRequest } from './summary-request.js';
+import type { LoadedSession, SessionHistory } from './session-history.js';
 
 /** The result of a request for a summary. */
 export interface SummaryResult {
@@ -42,7 +42,8 @@ export async function summarize(
   try {
     const messages = summaryRequest(stored.messages, due, agent.contextWindow);
     // Without the agent's parameters: they shape answers (format, length, stop sequences).
-    const request = { messages, tools: [], params: {}, incremental: true, ...requestOrigin(asked, history.id), headers };
+    const origin = { requestId: asked.requestId, session: history.conversation, user: asked.user };
+    const request = { messages, tools: [], params: {}, incremental: true, ...origin, headers };
     const answer = await models.ask(agent.connections, () => request, signal, facts);
     span.set({ connection: answer.connection });
     summary = { messages: due.messages, text: await readSummary(answer, due, read) };
@@ -62,4 +63,27 @@ export async function summarize(
     models.log.warn({ err, ...facts }, 'could not store the summary of a session; it is lost when the session leaves memory');
   }
   return { stored: { ...stored, summary }, usage: read.usage };
+}
+
+/**
+ * Reads a summary from a model's answer. Stops reading when it gets too long.
+ *
+ * @param read collects the usage of the call, even if it fails.
+ * @throws if the answer is not a usable summary.
+ */
+async function readSummary({ first, rest }: Answer, due: DueSummary, read: StepReader): Promise<string> {
+  let text = '';
+  const add = (batch: readonly AgentEvent[]) => {
+    for (const event of batch) if (event.type === 'text' && !event.isRefusal) text += event.text;
+    if (tokensOfSummary(text) > due.tokens) throw new Error('the summary is too long');
+  };
+  try {
+    add(read.take(first));
+    while (!read.hasEnded) add(read.takeNext(await rest.next()));
+  } finally {
+    await rest.return?.();
+  }
+  if (read.reason !== 'stop') throw new Error(`the summary ended with "${read.reason}"`);
+  if (text.trim() === '') throw new Error('the summary is empty');
+  return text.trim();
 }

@@ -14,7 +14,7 @@ import {
   singleTool,
   startRuntime,
   type TestRuntimeOptions,
-} from '../harness.js';
+} from '../../harness.js';
 
 const KEY: IdempotencyKey = { project: 'default', route: '/v1/chat/completions', key: 'once' };
 const SESSION = { project: 'default', agent: 'assistant', key: 's' };

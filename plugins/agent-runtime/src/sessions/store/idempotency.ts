@@ -7,7 +7,6 @@ import {
   SessionStores,
 } from '@plugboard/kernel';
 import type {
-  AnswerRecorder,
   ClaimResult,
   IdempotencyClaim,
   IdempotencyKey,
@@ -16,7 +15,8 @@ import type {
 } from '@plugboard/kernel/contracts';
 import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { type StoreCall, storeCalls } from './store/store-call.js';
+import type { IdempotentTurn } from '../../engine/turn/turn-task.js';
+import { type StoreCall, storeCalls } from './store-call.js';
 
 /**
  * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
@@ -74,10 +74,11 @@ export class IdempotencyClaims {
   }
 
   /** Creates the turn of a claim. It keeps the key until it ends. */
-  turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
+  turn(idempotency: TurnIdempotency): IdempotentTurn {
+    const { claim } = idempotency;
     this.#used.add(claim);
     const release = () => this.#release(claim);
-    return new IdempotentTurn(claim, recorder, this.#stores.one(), this.#storeCall, this.#log, release);
+    return new ClaimedTurn(idempotency, this.#stores.one(), this.#storeCall, this.#log, release);
   }
 
   #release(claim: IdempotencyClaim): void {
@@ -86,10 +87,18 @@ export class IdempotencyClaims {
   }
 }
 
-/** A turn with an idempotency key, which must not run twice. It keeps the key until it ends. */
-export class IdempotentTurn {
-  readonly #claim: IdempotencyClaim;
-  readonly #recorder: AnswerRecorder;
+/** The record of a finished turn, which is stored with it. */
+export function answerRecord(idempotency: TurnIdempotency): IdempotencyRecord {
+  return recordOf(idempotency, { text: idempotency.recorder.text() });
+}
+
+function recordOf({ claim }: TurnIdempotency, result: IdempotencyRecord['result']): IdempotencyRecord {
+  return { key: claim.key, fingerprint: claim.fingerprint, result };
+}
+
+/** A turn that keeps its key until it ends. */
+class ClaimedTurn implements IdempotentTurn {
+  readonly #idempotency: TurnIdempotency;
   readonly #store: SessionStore;
   readonly #storeCall: StoreCall;
   readonly #log: Logger;
@@ -97,55 +106,31 @@ export class IdempotentTurn {
   #toolsBegan = false;
   #hasEnded = false;
 
-  constructor(
-    claim: IdempotencyClaim,
-    recorder: AnswerRecorder,
-    store: SessionStore,
-    storeCall: StoreCall,
-    log: Logger,
-    release: () => void,
-  ) {
-    this.#claim = claim;
-    this.#recorder = recorder;
+  constructor(idempotency: TurnIdempotency, store: SessionStore, storeCall: StoreCall, log: Logger, release: () => void) {
+    this.#idempotency = idempotency;
     this.#store = store;
     this.#storeCall = storeCall;
     this.#log = log;
     this.#release = release;
   }
 
-  /** Records that tools of the turn start. @throws the signal's reason if it has aborted. */
   async onToolsStart(signal: AbortSignal): Promise<void> {
     if (this.#toolsBegan) return;
     this.#toolsBegan = true;
-    await this.#put('began');
+    await this.#put(recordOf(this.#idempotency, 'began'));
     signal.throwIfAborted();
   }
 
-  /** Records a batch for the answer. */
   add(batch: readonly AgentEvent[]): void {
-    this.#recorder.add(batch);
+    this.#idempotency.recorder.add(batch);
   }
 
-  /** The record of the finished turn, which a session stores with its commit. */
-  answerRecord(): IdempotencyRecord {
-    return this.#record({ text: this.#recorder.text() });
-  }
-
-  /** Stores the answer of a finished stateless turn. */
-  async store(): Promise<void> {
-    await this.#put({ text: this.#recorder.text() });
-  }
-
-  /** Ends the turn and releases the key. Nothing more is stored. */
   end(): void {
     this.#hasEnded = true;
     this.#release();
   }
 
-  /**
-   * Ends a failed turn. If its tools had started, the failure is stored as its answer. Never
-   * rejects.
-   */
+  /** If tools of the turn had started, the failure is stored as its answer. */
   async fail(event: TurnFailed): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -161,20 +146,15 @@ export class IdempotentTurn {
     // answer, is correct either way.
     if (event.failure.code === 'store_failed') return;
     try {
-      this.#recorder.add([event]);
-      await this.store();
+      this.#idempotency.recorder.add([event]);
+      await this.#put(answerRecord(this.#idempotency));
     } catch (err) {
       this.#log.warn({ err }, 'could not store the failure of a turn; its tools had started, so a repeated request is refused');
     }
   }
 
-  #put(result: IdempotencyRecord['result']): Promise<void> {
-    return this.#storeCall(() => this.#store.idempotency.put(this.#record(result)), 'idempotency.put');
-  }
-
-  #record(result: IdempotencyRecord['result']): IdempotencyRecord {
-    const { key, fingerprint } = this.#claim;
-    return { key, fingerprint, result };
+  #put(record: IdempotencyRecord): Promise<void> {
+    return this.#storeCall(() => this.#store.idempotency.put(record), 'idempotency.put');
   }
 }
 

@@ -1,39 +1,9 @@
 import type { Message, Turn } from '@plugboard/kernel';
-import type { Usage } from '@plugboard/kernel/contracts';
 import { answerTokens, mergeParams } from '../../engine/directory/parameters.js';
 import { estimateTokens, tokensOf } from '../../engine/messages/message-size.js';
+import type { HistoryBudget } from '../../engine/messages/newest-turns.js';
 import type { TurnContext } from '../../engine/turn/turn-context.js';
-import { type HistoryBudget, historyBudget } from '../history/history-view.js';
-import type { PendingCalls } from '../pending/pending-calls.js';
-
-/** A turn that has begun. */
-export interface BegunTurn {
-  readonly turn: Turn;
-  /** Tokens that were used before its first model call. */
-  readonly usage: Usage | undefined;
-  /** Its calls that outlive it, and those of earlier turns. */
-  readonly pending: PendingCalls;
-}
-
-/**
- * Where the conversation of a turn comes from, and what keeps its answer. Called in this order:
- * `load`, `begin`, then `commit` or `abandon`.
- */
-export interface TurnConversation {
-  /** Whether `commit` stores anything besides an idempotency record. */
-  readonly isStored: boolean;
-  /** Loads the conversation and makes the turn. @throws TurnError */
-  load(): Promise<Turn>;
-  /** Prepares the first model call. @throws TurnError */
-  begin(turn: Turn): Promise<BegunTurn>;
-  /**
-   * Stores the answer, and the idempotency record of the turn with it.
-   * @throws TurnError if the store fails.
-   */
-  commit(answer: readonly Message[]): Promise<void>;
-  /** Ends a turn that failed, without a trace in the conversation. Never rejects. */
-  abandon(): Promise<void>;
-}
+import { historyBudget } from '../history/history-view.js';
 
 /** Makes the turn that interceptors and the agent loop receive. */
 export async function makeTurn({ agent, request, signal, deps }: TurnContext, messages: readonly Message[]): Promise<Turn> {

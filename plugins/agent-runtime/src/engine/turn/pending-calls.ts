@@ -1,0 +1,64 @@
+import type { AgentEvent, Message } from '@plugboard/kernel';
+import type { TurnApproval, TurnText } from '@plugboard/kernel/contracts';
+import type { RepeatedCall } from '../tools/repeat-guard.js';
+import type { ToolOutcome } from '../tools/run-tool.js';
+import type { ServerCall } from '../tools/tool-runner.js';
+import type { AgentTool } from '../tools/toolbox.js';
+
+/** What a turn has used of its agent's limits. */
+export interface Spent {
+  readonly steps: number;
+  readonly toolCalls: number;
+  readonly tokens: number;
+  /** The limit of tool calls of its request, or the agent's. */
+  readonly maxToolCalls?: number | undefined;
+  /** Its last call, for the guard against repeated calls. */
+  readonly repeated?: RepeatedCall | undefined;
+}
+
+export const NOTHING_SPENT: Spent = { steps: 0, toolCalls: 0, tokens: 0 };
+
+/** What a turn begins with. */
+export interface Opening {
+  /** What the server says first. */
+  readonly events: readonly AgentEvent[];
+  /** Whether the turn ends with that: nothing runs until a person or the caller says something. */
+  readonly isOver: boolean;
+  /** Calls of an earlier turn, which run before the first model call. */
+  readonly calls: readonly ServerCall[];
+}
+
+/** A request to run a tool whose arguments were validated. */
+export interface AskedCall {
+  readonly own: ServerCall;
+  readonly tool: AgentTool;
+  /** The arguments that would run, as JSON. */
+  readonly complete: string;
+}
+
+/**
+ * The calls of a conversation that outlive their turn, as the agent loop sees them.
+ *
+ * 1. Before the first step, the loop asks for the `opening`: what has become of the calls that were
+ *    open, and which of them run now.
+ * 2. Calls of the turn that need a person `ask`. The turn then ends with the `closing`.
+ *
+ * An interceptor may run the loop several times; the calls are the same ones each time.
+ */
+export interface PendingCalls {
+  /** What the turns before have used of the agent's limits, if this one goes on. */
+  readonly spent: Spent;
+  readonly opening: Opening;
+  /** The server's text about the calls that wait now; undefined if none does. */
+  readonly closing: TurnText | undefined;
+  /** Whether calls of the turn can wait. */
+  readonly canWait: boolean;
+  /** A step makes calls. @param using what the turn has used with them. */
+  beginStep(turnId: string, using: Spent): void;
+  /** Lets a call wait for a person. @returns its result if it cannot wait. */
+  ask(call: AskedCall): ToolOutcome | TurnApproval;
+  /** The conversation with the results of calls of an earlier turn in their places. */
+  withResults(conversation: readonly Message[], results: readonly Message[]): readonly Message[];
+  /** Leaves out what readers know of these calls: a turn that is run again reports them again. */
+  reportedOnce(batch: readonly AgentEvent[]): readonly AgentEvent[];
+}

@@ -1,0 +1,19 @@
+import type { TurnRecord } from '@plugboard/kernel/contracts';
+
+/** The record of a turn whose process died: only that is known. */
+export function interruptedRecord(): string {
+  const record: TurnRecord = { queued: 0, duration: 0, reason: 'interrupted', steps: [], calls: [] };
+  return JSON.stringify(record);
+}
+
+/** Reads a record. Undefined if it is not one: another program has changed it. */
+export function parseRecord(text: string | undefined): TurnRecord | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const isRecord = typeof value === 'object' && value !== null && 'steps' in value && 'calls' in value;
+    return isRecord && Array.isArray(value.steps) && Array.isArray(value.calls) ? (value as TurnRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}
