@@ -33,8 +33,8 @@ export default definePlugin({
 
 export { typeOfEvent } from './events/json-text.js';
 export { outcomeOfFinish } from './events/outcome.js';
-export { type EndedResponse, replayEvents } from './events/replay.js';
-export { ResponseEncoder } from './events/response-encoder.js';
+export { replayEvents } from './events/replay.js';
+export type { EndedAnswer } from './events/response-fold.js';
 export { type TurnFacts, turnFacts } from './events/turn-facts.js';
 export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';

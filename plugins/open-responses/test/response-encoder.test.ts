@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
+import { type Failure, failed, type TurnFinished } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { outcomeOfFailure, outcomeOfFinish } from '../src/events/outcome.js';
+import { outcomeOfFailure } from '../src/events/outcome.js';
+import type { EndedResponse } from '../src/events/replay.js';
 import { type EncoderOptions, ResponseEncoder } from '../src/events/response-encoder.js';
-import { type EndedResponse, replayEvents, typeOfEvent } from '../src/index.js';
+import { replayEvents, typeOfEvent } from '../src/index.js';
 import { ECHO } from './support/echo.js';
 import { assertGrammar, type SentEvent } from './support/events.js';
 
@@ -29,6 +30,10 @@ interface Written {
   readonly response: NonNullable<SentEvent['response']>;
 }
 
+function encoderOf(options: Partial<EncoderOptions> = {}): ResponseEncoder {
+  return new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: false, extensions: false, now: () => 1002, ...options });
+}
+
 /**
  * All events of a response to these batches, checked for the rules that hold for every response.
  */
@@ -37,12 +42,9 @@ function written(
   end: TurnFinished | Failure = finished(),
   options: Partial<EncoderOptions> = {},
 ): Written {
-  const encoder = new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: true, extensions: false, ...options });
+  const encoder = encoderOf({ showsReasoning: true, ...options });
   const texts = encoder.begin('in_progress');
-  for (const batch of batches) texts.push(...encoder.write(batch));
-  const outcome = 'type' in end ? outcomeOfFinish(end) : outcomeOfFailure(end, encoder.usage);
-  texts.push(...encoder.close(outcome));
-  texts.push(encoder.terminal(outcome, encoder.response(outcome, 1002)));
+  for (const batch of [...batches, ['type' in end ? end : failed(end)]]) texts.push(...encoder.write(batch));
   const events = texts.map((json) => JSON.parse(json) as SentEvent);
   assertGrammar(events);
   const response = events.at(-1)?.response;
@@ -313,12 +315,11 @@ t.test('stream_id is repeated in every event', async (t) => {
 });
 
 t.test('a response that waits is queued first, and numbers go on', async (t) => {
-  const encoder = new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: false, extensions: true });
+  const encoder = encoderOf({ extensions: true, conversation: 'alice:"42"' });
   const texts = [
     ...encoder.begin('queued'),
     encoder.queuePosition(2),
-    encoder.start(),
-    encoder.sessionState('alice:"42"', 'running', 7),
+    ...encoder.write([{ type: 'started', turnId: 't', agent: 'a', turn: 7 }]),
   ];
   t.match(
     texts.map((json) => JSON.parse(json)),
@@ -347,10 +348,10 @@ t.test('progress of tools is an extension, and numbers stay consecutive without 
 });
 
 t.test('for a reader that falls behind, the text of a batch is one event', async (t) => {
-  const encoder = new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: false, extensions: false });
+  const encoder = encoderOf();
   const batch = [step(1), text('a'), text('b', 'b'), call('c'), text('d'), text('e')];
   const deltas = encoder
-    .write(batch, true)
+    .write(batch, { merges: true })
     .map((json) => JSON.parse(json))
     .filter(({ type }) => type === 'response.output_text.delta');
   t.same(
@@ -360,11 +361,13 @@ t.test('for a reader that falls behind, the text of a batch is one event', async
 });
 
 t.test('a running response can be shown in its current state', async (t) => {
-  const encoder = new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: false, extensions: false });
-  t.match(JSON.parse(encoder.snapshot('queued')), { status: 'queued', output: [], usage: null });
+  const encoder = encoderOf();
+  encoder.begin('queued');
+  t.match(JSON.parse(encoder.snapshot()), { status: 'queued', output: [], usage: null });
+  encoder.write([{ type: 'started', turnId: 't', agent: 'a' }]);
   encoder.write([step(1), usage, text('It '), call('c1')]);
   encoder.write([result('c1'), step(2), usage, text('is')]);
-  t.match(JSON.parse(encoder.snapshot('in_progress')), {
+  t.match(JSON.parse(encoder.snapshot()), {
     status: 'in_progress',
     completed_at: null,
     usage: { total_tokens: 276 },

@@ -1,9 +1,11 @@
-import { definePlugin } from '@plugboard/kernel';
+import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { ResponseServices } from '@plugboard/open-responses';
 import { StreamEncoders } from '@plugboard/transport-chat-completions';
 import { HttpRoutes } from '@plugboard/transport-http';
+import { TurnRoute } from '@plugboard/turn-routes';
 import { configSchema } from './config.js';
 import { ResponseRoutes } from './response-routes.js';
+import { Responses } from './responses.js';
 
 export default definePlugin({
   name: '@plugboard/transport-responses',
@@ -12,8 +14,14 @@ export default definePlugin({
   configSchema,
   needs: ['responses'],
   register(ctx) {
-    const services = ctx.extensions(ResponseServices);
-    const { routes } = new ResponseRoutes(ctx.name, services, ctx.extensions(StreamEncoders));
-    for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
+    const { name, clock } = ctx;
+    const [services, encoders] = [ctx.extensions(ResponseServices), ctx.extensions(StreamEncoders)];
+    const create = new TurnRoute(new Responses(name, services, encoders), {
+      name,
+      runtimes: ctx.extensions(AgentRuntimes),
+      clock,
+    });
+    for (const route of [create, ...new ResponseRoutes(name, services, encoders).routes])
+      ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
   },
 });

@@ -42,25 +42,30 @@ export function streamReply(
   return {
     status: 200,
     headers: { ...encoder.headers, ...headers },
-    body: framesOf(reader, encoder, onEnd),
+    body: bodyOf(reader, encoder, onEnd),
     keepAlive: { every: encoder.keepAliveEvery, text: encoder.comment('keep-alive') },
   };
 }
 
-/** Frames the events of a response. Joins those that arrived together into one write. */
-async function* framesOf(reader: EventReader, encoder: StreamEncoder, onEnd: () => void): AsyncGenerator<string> {
-  const { before, after, done } = encoder;
+/** The frames of events. */
+export function framesOf(events: readonly string[], { before, after }: StreamEncoder): string {
+  let frames = '';
+  for (const event of events) frames += `event: ${typeOfEvent(event)}\n${before}${event}${after}`;
+  return frames;
+}
+
+/** The events of a response as they come. Joins those that arrived together into one write. */
+async function* bodyOf(reader: EventReader, encoder: StreamEncoder, onEnd: () => void): AsyncGenerator<string> {
   try {
     for (let events = await reader.next(); events !== undefined; events = await reader.next()) {
-      let frames = '';
-      for (const event of events) frames += `event: ${typeOfEvent(event)}\n${before}${event}${after}`;
+      const frames = framesOf(events, encoder);
       if (reader.isOver) {
-        yield frames + done;
+        yield frames + encoder.done;
         return;
       }
       yield frames;
     }
-    yield done;
+    yield encoder.done;
   } finally {
     reader.leave();
     onEnd();

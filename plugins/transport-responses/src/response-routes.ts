@@ -3,7 +3,6 @@ import { isResponseId, parseCompaction, parseRequest, type ResponseService, resp
 import { invalidValue, listQueryOf, Page, protocolRoute } from '@plugboard/openai-protocol';
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { CreateResponse } from './create-response.js';
 import { cancelWhenStopped, JSON_HEADERS, streamReply } from './reply.js';
 
 const COLLECTION = '/v1/responses';
@@ -26,7 +25,6 @@ export class ResponseRoutes {
     this.#encoders = encoders;
     const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
     this.routes = [
-      protocolRoute(new CreateResponse(name, services, encoders), { input: 'input' }),
       route({ method: 'POST', path: `${COLLECTION}/compact`, access: ['chat'], body: 'json', startsWork: true }, (request) =>
         this.#compact(request),
       ),

@@ -1,9 +1,9 @@
-export type { AnswerFold, AnswerForm, Dialect, DialectTurn, StreamForm } from './dialect.js';
+export type { AnswerFold, AnswerForm, Dialect, DialectTurn, ReadyTurn, StreamForm } from './dialect.js';
 export { estimateTokens } from './estimate-tokens.js';
-export { joinFingerprint, requestFingerprint } from './fingerprints.js';
+export { joinFingerprint } from './fingerprints.js';
 export { agentHeader, CLAIM_MESSAGES, connectionHeader, REPLAYED_HEADER } from './headers.js';
 export { headerSafeName, ignoredParamsHeader, MAX_IGNORED_PARAMS } from './ignored-params.js';
-export { busyModeOf, idempotencyKeyOf, sessionHeaderOf } from './request-headers.js';
+export { busyModeOf, sessionHeaderOf } from './request-headers.js';
 export { conversationKeyOf, isConversationId, type NamedSession } from './session-request.js';
 export { ExtrasCollector } from './thinking/extras-collector.js';
 export { ownKey } from './thinking/own-key.js';

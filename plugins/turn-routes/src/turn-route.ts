@@ -1,7 +1,14 @@
 import type { Clock, Extensions } from '@plugboard/kernel';
-import { type AgentRuntime, type Failure, failureOf, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import {
+  type AgentRuntime,
+  type Failure,
+  failureOf,
+  type Target,
+  TurnError,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
 import type { HttpError, HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import type { AnswerForm, Dialect, FoldedAnswer, StreamForm } from './dialect.js';
+import type { AnswerForm, Dialect, DialectTurn, FoldedAnswer, ReadyTurn, ReplayForm, StreamForm } from './dialect.js';
 import { requestFingerprint, sessionHash } from './fingerprints.js';
 import { agentHeader, connectionHeader, REPLAYED_HEADER } from './headers.js';
 import { peek } from './peek.js';
@@ -28,7 +35,6 @@ export interface TurnRouteDependencies {
 interface Run {
   readonly turn: TurnRequest;
   readonly answer: AnswerForm;
-  readonly headers: Readonly<Record<string, string>>;
   errorOf(failure: Failure): HttpError;
 }
 
@@ -77,44 +83,58 @@ export class TurnRoute implements HttpRoute {
 
   async #handle(request: HttpRequest): Promise<HttpReply> {
     const runtime = this.#runtimes.one();
-    const invalid = (param: string, why: string) => this.#dialect.invalid(param, why);
     const { principal } = request;
-    const idempotencyKey = idempotencyKeyOf(request, invalid);
-    const { turn: asked, session: named, answer } = await this.#dialect.read(request, runtime);
-    const { target } = asked;
-    const session = named && (await sessionRequestOf(named, target, request, runtime, invalid));
-    const isStream = answer.stream !== undefined;
-    request.note({ agent: target.name, stream: isStream, session_hash: session && sessionHash(session.key) });
+    const idempotencyKey = idempotencyKeyOf(request, this.#invalid);
+    const asked = await this.#dialect.read(request, runtime);
+    const turn = 'reply' in asked ? asked : await this.#turnOf(asked, request, runtime);
+    const { target, sessionKey, answer } = turn;
+    const session_hash = sessionKey === undefined ? undefined : sessionHash(sessionKey);
+    request.note({ agent: target.name, stream: answer.stream !== undefined, session_hash });
+    if (idempotencyKey === undefined) {
+      request.dropBody();
+      return turn.reply(undefined);
+    }
 
+    const fingerprint = requestFingerprint(request.body, sessionKey, principal);
+    const claimed = await runtime.claim({ project: principal.project, route: this.path, key: idempotencyKey }, fingerprint);
+    const errorOf = (failure: Failure) => this.#errorOf(failure, answer, sessionKey);
+    if (claimed.kind === 'replay') return replay(claimed.text, turn, errorOf);
+    if (claimed.kind !== 'new') throw this.#dialect.claimError(claimed);
+    request.dropBody();
+    return turn.reply({ claim: claimed.claim, recorder: new Recorder({ head: answer.head, fold: answer.fold() }) });
+  }
+
+  readonly #invalid = (param: string, why: string) => this.#dialect.invalid(param, why);
+
+  #errorOf(failure: Failure, answer: ReplayForm, sessionKey: string | undefined): HttpError {
+    return answer.errorOf?.(failure) ?? this.#dialect.errorOf(failure, sessionKey !== undefined);
+  }
+
+  async #turnOf(
+    { turn: asked, session: named, answer }: DialectTurn,
+    request: HttpRequest,
+    runtime: AgentRuntime,
+  ): Promise<ReadyTurn> {
+    const { target } = asked;
+    const session = named && (await sessionRequestOf(named, target, request, runtime, this.#invalid));
     const turn: TurnRequest = {
       ...asked,
-      principal,
+      principal: request.principal,
       session,
       isCounted: true,
       account: request.account,
-      incremental: isStream,
+      incremental: answer.stream !== undefined,
       requestId: request.requestId,
       transport: this.#name,
       signal: request.signal,
     };
-    const run: Run = {
-      turn,
+    const errorOf = (failure: Failure) => this.#errorOf(failure, answer, session?.key);
+    return {
+      target,
+      sessionKey: session?.key,
       answer,
-      headers: { ...agentHeader(target), ...answer.headers },
-      errorOf: (failure) => answer.errorOf?.(failure) ?? this.#dialect.errorOf(failure, session !== undefined),
+      reply: (idempotency) => this.#run(request, { turn: { ...turn, idempotency }, answer, errorOf }),
     };
-    if (idempotencyKey === undefined) {
-      request.dropBody();
-      return this.#run(request, run);
-    }
-
-    const fingerprint = requestFingerprint(request.body, session?.key, principal);
-    const claimed = await runtime.claim({ project: principal.project, route: this.path, key: idempotencyKey }, fingerprint);
-    if (claimed.kind === 'replay') return replay(claimed.text, run);
-    if (claimed.kind !== 'new') throw this.#dialect.claimError(claimed);
-    request.dropBody();
-    const recorder = new Recorder({ head: answer.head, fold: answer.fold() });
-    return this.#run(request, { ...run, turn: { ...turn, idempotency: { claim: claimed.claim, recorder } } });
   }
 
   #run(request: HttpRequest, run: Run): Promise<HttpReply> {
@@ -122,14 +142,14 @@ export class TurnRoute implements HttpRoute {
     return stream ? this.#stream(request, run, stream) : this.#complete(request, run);
   }
 
-  async #complete(request: HttpRequest, { turn, answer, headers, errorOf }: Run): Promise<HttpReply> {
+  async #complete(request: HttpRequest, { turn, answer, errorOf }: Run): Promise<HttpReply> {
     const logFields = new TurnLogFields();
     const end = await this.#endOf(turn, answer, logFields);
     request.note(logFields.fields());
     if (isFailure(end)) throw errorOf(end);
     return {
       status: 200,
-      headers: { ...headers, ...connectionHeader(end.connection) },
+      headers: { ...headersOf(turn.target, answer), ...connectionHeader(end.connection) },
       body: answer.bodyOf(answer.head, end),
     };
   }
@@ -144,7 +164,7 @@ export class TurnRoute implements HttpRoute {
     throw new Error('the events of a turn ended without a terminal event');
   }
 
-  async #stream(request: HttpRequest, { turn, headers, errorOf }: Run, stream: StreamForm): Promise<HttpReply> {
+  async #stream(request: HttpRequest, { turn, answer, errorOf }: Run, stream: StreamForm): Promise<HttpReply> {
     const logFields = new TurnLogFields();
     let hasContent = false;
     const peeked = await peek(
@@ -165,23 +185,28 @@ export class TurnRoute implements HttpRoute {
     writer.started = peeked.started;
     return {
       status: 200,
-      headers: { ...stream.headers, ...headers, ...connectionHeader(peeked.connection) },
+      headers: { ...stream.headers, ...headersOf(turn.target, answer), ...connectionHeader(peeked.connection) },
       body: new TurnStream(peeked.events, { writer, logFields, hasContent, onEnd: () => request.note(logFields.fields()) }),
       keepAlive: new KeepAlive(stream.keepAliveEvery, writer),
     };
   }
 }
 
+function headersOf(target: Target, { headers }: ReplayForm): Readonly<Record<string, string>> {
+  return { ...agentHeader(target), ...headers };
+}
+
 /**
  * Answers a repeated request as the first one was answered.
  *
+ * @param errorOf converts a recorded failure.
  * @throws HttpError for a turn that failed.
  */
-function replay(text: string, { answer, headers, errorOf }: Run): HttpReply {
+function replay(text: string, { target, answer }: ReadyTurn, errorOf: (failure: Failure) => HttpError): HttpReply {
   const recorded = recordedAnswer(text);
   if ('failure' in recorded) throw errorOf(recorded.failure).with(REPLAYED_HEADER);
   const { head, answer: folded } = recorded;
-  const sent = { ...headers, ...connectionHeader(folded.connection), ...REPLAYED_HEADER };
+  const sent = { ...headersOf(target, answer), ...connectionHeader(folded.connection), ...REPLAYED_HEADER };
   const { stream } = answer;
   return stream
     ? { status: 200, headers: { ...stream.headers, ...sent }, body: stream.replay(head, folded) }

@@ -12,7 +12,18 @@ export interface Outcome {
   readonly usage?: Usage | undefined;
 }
 
-export type IncompleteReason =
+/** How a response ended, and what is left of it. */
+export interface ResponseEnd {
+  readonly outcome: Outcome;
+  /** The response at its end, as JSON. */
+  readonly response: string;
+  /** The failure, if the turn failed. */
+  readonly failure: Failure | undefined;
+  /** The number of the turn in its session; undefined if the turn left no trace in it. */
+  readonly turn: number | undefined;
+}
+
+type IncompleteReason =
   | 'max_output_tokens'
   | 'max_tool_calls'
   | 'max_steps'

@@ -3,12 +3,15 @@ import {
   addUsage,
   type Target,
   type TurnApproval,
+  type TurnEvents,
+  type TurnFailed,
+  type TurnFinished,
   type TurnRecord,
   type TurnToolCall,
   type TurnToolCallDelta,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type ExtrasSeal, type TurnLogFields } from '@plugboard/turn-routes';
+import { ExtrasCollector, type ExtrasSeal } from '@plugboard/turn-routes';
 import type { CallForm } from '../tools/call-form.js';
 import { ApprovalRequestItem } from './approval-request-item.js';
 import { CustomCallItem } from './custom-call-item.js';
@@ -16,7 +19,7 @@ import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
 import { escaped, escapedText } from './json-text.js';
 import { McpCallItem } from './mcp-call-item.js';
-import type { Outcome } from './outcome.js';
+import { type Outcome, outcomeOfFailure, outcomeOfFinish, type ResponseEnd } from './outcome.js';
 import type { OutputItem } from './output-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
 import { COMPACTION, SEALED_REASONING, SealedItem } from './sealed-item.js';
@@ -38,19 +41,21 @@ export interface EncoderOptions {
   readonly isCompaction?: boolean | undefined;
   /** The `stream_id` of the request. */
   readonly streamId?: string | undefined;
-  /** Collects the fields of the access log. */
-  readonly logFields?: TurnLogFields | undefined;
+  /** The session, as `svc:session.state` names it; undefined if it is not shown. */
+  readonly conversation?: string | undefined;
+  /** Whether the client is Codex CLI, which knows few error codes. */
+  readonly isCodex?: boolean | undefined;
+  /** Unix time, seconds. */
+  now(): number;
 }
 
 /**
  * Writes the events of one turn as the events of one response (Open Responses, streaming).
  *
- * 1. `begin` says that the response exists, as running or as waiting; `start` says that the wait is
- *    over.
- * 2. `write` turns each batch of the turn's events into events of the protocol. Of the
- *    turn's terminal event it takes only that the client is to run tools.
- * 3. `close` ends the items that are still open, `terminal` writes the one terminal event. Nothing
- *    follows.
+ * 1. `begin` says that the response exists, as running or as waiting.
+ * 2. `write` turns each batch of the turn's events into events of the protocol. The first batch
+ *    ends the wait. The last one ends the items that are still open, and the response: `end` is set
+ *    then, and nothing follows.
  *
  * Every event is returned as one JSON text. A token costs one concatenation: the constant parts of
  * its event are built once per item, and the text goes through as the model server escaped it.
@@ -70,6 +75,10 @@ export class ResponseEncoder {
   #open: TextItem | undefined;
   /** Whether a call waits for approval. */
   #asks = false;
+  #isQueued = false;
+  /** The number of the turn in its session. */
+  #turn: number | undefined;
+  #end: ResponseEnd | undefined;
   #usage: Usage | undefined;
   #connection: string | undefined;
   readonly #progress = new TurnProgress();
@@ -86,11 +95,6 @@ export class ResponseEncoder {
     this.#extras = new ExtrasCollector(options.seal);
   }
 
-  /** Tokens of the model calls so far; undefined while no model server has reported any. */
-  get usage(): Usage | undefined {
-    return this.#usage;
-  }
-
   /** The model connection that answered first; undefined while none has. */
   get connection(): string | undefined {
     return this.#connection;
@@ -101,13 +105,14 @@ export class ResponseEncoder {
     return this.#options.extensions;
   }
 
-  begin(status: 'queued' | 'in_progress'): string[] {
-    return [this.#state('response.created', status), this.#state(`response.${status}`, status)];
+  /** How the response ended; undefined until the last batch was written. */
+  get end(): ResponseEnd | undefined {
+    return this.#end;
   }
 
-  /** The response runs, after it waited for other turns of its session. */
-  start(): string {
-    return this.#state('response.in_progress', 'in_progress');
+  begin(status: 'queued' | 'in_progress'): string[] {
+    this.#isQueued = status === 'queued';
+    return [this.#state('response.created', status), this.#state(`response.${status}`, status)];
   }
 
   /** `svc:queue.position`. @param position 1 for the next one to run. */
@@ -130,33 +135,47 @@ export class ResponseEncoder {
     return this.#numbers.event('svc:ignored_params', `"params":${JSON.stringify(names)}`);
   }
 
-  /** `svc:session.state`. @param turn the number of the turn in its session, from 1. */
-  sessionState(conversation: string, state: 'queued' | 'running' | 'idle', turn: number): string {
-    return this.#numbers.event(
-      'svc:session.state',
-      `"conversation":${JSON.stringify(conversation)},"state":"${state}","turn":${turn}`,
-    );
-  }
-
   /**
-   * `svc:turn.progress`, after a batch was written: what has changed in the turn.
-   * @param turn its number in its session, from 1
-   * @returns undefined if nothing has.
+   * @param options.merges whether the text of the batch becomes one event, for a reader that falls
+   *   behind.
+   * @param options.turn whose progress is shown.
    */
-  progress(batch: readonly AgentEvent[], turn: number | undefined, record: TurnRecord): string | undefined {
-    const fields = this.#progress.next(batch, turn, record, {
-      visibility: this.#options.visibility,
-      itemOf: ({ id, approval, state }) => (state === 'waiting' ? approval : this.#callItems.get(id)) ?? null,
-      resultOf: () => undefined,
-    });
-    return fields === undefined ? undefined : this.#numbers.event('svc:turn.progress', fields);
-  }
-
-  /**
-   * @param merges whether the text of one batch becomes one event, for a reader that falls behind.
-   */
-  write(batch: readonly AgentEvent[], merges = false): string[] {
+  write(
+    batch: readonly AgentEvent[],
+    { merges = false, turn }: { readonly merges?: boolean; readonly turn?: Pick<TurnEvents, 'record'> } = {},
+  ): string[] {
     const out: string[] = [];
+    const [first] = batch;
+    const last = batch.at(-1);
+    if (first?.type === 'started') this.#start(first.turn, out);
+    this.#writeAll(batch, merges, out);
+    const record = this.#options.extensions ? turn?.record : undefined;
+    if (record) this.#showProgress(batch, record, out);
+    if (last?.type === 'finished' || last?.type === 'failed') this.#finish(last, out);
+    return out;
+  }
+
+  /** Drops the items. Nothing can be written any more. */
+  release(): void {
+    this.#items = [];
+    this.#callItems.clear();
+  }
+
+  /** The response in its current state, as JSON. */
+  snapshot(): string {
+    if (this.#end) return this.#end.response;
+    return this.#json(this.#isQueued ? 'queued' : 'in_progress', { status: 'completed', usage: this.#usage });
+  }
+
+  /** The turn runs. @param turn its number in its session, from 1. */
+  #start(turn: number | undefined, out: string[]): void {
+    if (this.#isQueued) out.push(this.#state('response.in_progress', 'in_progress'));
+    this.#isQueued = false;
+    this.#turn = turn;
+    this.#showSession('running', out);
+  }
+
+  #writeAll(batch: readonly AgentEvent[], merges: boolean, out: string[]): void {
     /** Text to merge. Thousands of concatenations would take several times the size of a join. */
     let pieces: string[] = [];
     const flush = () => {
@@ -175,39 +194,41 @@ export class ResponseEncoder {
       this.#write(event, out);
     }
     flush();
-    return out;
   }
 
-  /** Ends the items that are still open. A response that was cut has cut items. */
-  close({ status, reason }: Outcome): string[] {
-    const out: string[] = [];
+  /** Ends the items that are still open, and the response. One that was cut has cut items. */
+  #finish(last: TurnFinished | TurnFailed, out: string[]): void {
+    const outcome =
+      last.type === 'finished' ? outcomeOfFinish(last) : outcomeOfFailure(last.failure, this.#usage, this.#options.isCodex);
+    const { status, reason } = outcome;
     const isCut = status === 'failed' || (status === 'incomplete' && reason !== 'max_steps' && reason !== 'max_tool_calls');
     this.#closeText(out, isCut ? 'incomplete' : 'completed');
     for (const call of [...this.#openCalls.values(), ...this.#calls.values()]) call.cut(out);
     this.#openCalls.clear();
     this.#calls.clear();
-    return out;
+    this.#showSession('idle', out);
+    const response = this.#json(status, outcome, status === 'completed' ? this.#options.now() : null);
+    out.push(this.#numbers.event(`response.${status}`, `"response":${response}`));
+    const isFinished = last.type === 'finished';
+    this.#end = { outcome, response, failure: isFinished ? undefined : last.failure, turn: isFinished ? this.#turn : undefined };
   }
 
-  /** The response as it stands, as JSON. */
-  response(outcome: Outcome, completedAt: number): string {
-    return this.#json(outcome.status, outcome, outcome.status === 'completed' ? completedAt : null);
+  /** `svc:session.state`. */
+  #showSession(state: 'running' | 'idle', out: string[]): void {
+    const { extensions, conversation } = this.#options;
+    if (!extensions || conversation === undefined || this.#turn === undefined) return;
+    const fields = `"conversation":${JSON.stringify(conversation)},"state":"${state}","turn":${this.#turn}`;
+    out.push(this.#numbers.event('svc:session.state', fields));
   }
 
-  /** @param response what `response` returned. */
-  terminal({ status }: Outcome, response: string): string {
-    return this.#numbers.event(`response.${status}`, `"response":${response}`);
-  }
-
-  /** Drops the items. Nothing can be written any more. */
-  release(): void {
-    this.#items = [];
-    this.#callItems.clear();
-  }
-
-  /** The response while it is not over, as JSON. */
-  snapshot(status: 'queued' | 'in_progress'): string {
-    return this.#json(status, { status: 'completed', usage: this.#usage });
+  /** `svc:turn.progress`, if the batch has changed what is known of the turn. */
+  #showProgress(batch: readonly AgentEvent[], record: TurnRecord, out: string[]): void {
+    const fields = this.#progress.next(batch, this.#turn, record, {
+      visibility: this.#options.visibility,
+      itemOf: ({ id, approval, state }) => (state === 'waiting' ? approval : this.#callItems.get(id)) ?? null,
+      resultOf: () => undefined,
+    });
+    if (fields !== undefined) out.push(this.#numbers.event('svc:turn.progress', fields));
   }
 
   #state(type: string, status: 'queued' | 'in_progress'): string {
@@ -223,7 +244,6 @@ export class ResponseEncoder {
   #write(event: AgentEvent, out: string[]): void {
     switch (event.type) {
       case 'step':
-        this.#options.logFields?.step();
         this.#extras.add(event);
         this.#connection ??= event.connection;
         this.#closeText(out);
@@ -239,7 +259,6 @@ export class ResponseEncoder {
         break;
       case 'tool-call':
         this.#extras.add(event);
-        this.#options.logFields?.toolCall();
         this.#closeText(out);
         if (event.tool) this.#serverCall(event, event.tool, out);
         else this.#clientCall(event, out);
@@ -259,7 +278,6 @@ export class ResponseEncoder {
         this.#approval(event, out);
         break;
       case 'usage':
-        this.#options.logFields?.usage(event.usage);
         this.#usage = this.#usage ? addUsage(this.#usage, event.usage) : event.usage;
         break;
       case 'finished':

@@ -69,7 +69,7 @@ export class ConversationWatch {
       const isNew = !this.#seen.has(turn);
       this.#seen.add(turn);
       if (isRead(watchedId(turn))) this.#hide(turn);
-      else if (isNew) this.#running.set(turn, { response: new WatchedResponse(turn, this.conversation), reserved: 0 });
+      else if (isNew) this.#running.set(turn, { response: new WatchedResponse(turn, this.conversation, now), reserved: 0 });
       const shown = this.#running.get(turn);
       if (!shown) continue;
       const cost = Account.costOf(size);
@@ -79,7 +79,7 @@ export class ConversationWatch {
       if (isNew) yield* this.#begin(turn, response);
       const isLast = batch.some(isTerminal);
       if (isLast) this.#running.delete(turn);
-      yield { events: response.write(batch, now()), running: this.#running.size };
+      yield { events: response.write(batch), running: this.#running.size };
       if (isLast) account.release(shown.reserved);
     }
     if (!this.#isClosed) throw this.#behind();

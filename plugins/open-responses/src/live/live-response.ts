@@ -3,13 +3,14 @@ import {
   type Account,
   type AgentEvents,
   type Failure,
+  failed,
   failureOf,
   type Timer,
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/turn-routes';
-import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
+import { outcomeOfFailure, type ResponseEnd } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';
 import { EventLog } from './event-log.js';
@@ -35,9 +36,8 @@ interface LiveResponseOptions {
   readonly incremental: boolean;
   /** The memory of the request, which it holds until its readers have left. */
   readonly account: Account;
-  readonly session: LiveSession | undefined;
-  /** Whether the client is Codex CLI, which knows few error codes. */
-  readonly isCodex: boolean;
+  /** Turns queued before this one in its session (an estimate); undefined without a session. */
+  readonly ahead: number | undefined;
   /** What the request has and has no effect. */
   readonly ignored: readonly string[];
   readonly work: ResponseWork;
@@ -57,31 +57,10 @@ export interface ResponseWork {
   run(signal: AbortSignal): AgentEvents & Pick<TurnEvents, 'record'>;
   /** Receives each batch of the turn's events. */
   observe(batch: readonly AgentEvent[]): void;
-  /**
-   * Stores the response. Its end is reported after that.
-   *
-   * @param turn the number of the turn in its session; undefined if the turn left no trace in it.
-   */
-  store(end: ResponseEnd, turn: number | undefined): Promise<void>;
+  /** Stores the response. Its end is reported after that. */
+  store(end: ResponseEnd): Promise<void>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
-}
-
-/** The session of a response, as `svc:` events show it. */
-export interface LiveSession {
-  /** As the caller named it, else its opaque id. */
-  readonly name: string;
-  /** Turns queued before this one in its session (an estimate). */
-  readonly ahead: number;
-}
-
-/** How a response ended. */
-export interface ResponseEnd {
-  readonly outcome: Outcome;
-  /** The response at its end, as JSON. */
-  readonly response: string;
-  /** The failure, if the turn failed. */
-  readonly failure: Failure | undefined;
 }
 
 /**
@@ -112,9 +91,6 @@ export class LiveResponse {
   /** The turn, until the response has ended. */
   #source: Pick<TurnEvents, 'record'> = {};
   #end: ResponseEnd | undefined;
-  #status: 'queued' | 'in_progress' = 'in_progress';
-  /** The number of the turn in its session. */
-  #turn: number | undefined;
   #isAbandoned = false;
   /** Runs while nobody reads. */
   #resumeTimer: Timer | undefined;
@@ -161,7 +137,7 @@ export class LiveResponse {
 
   /** The response in its current state, as JSON. */
   snapshot(): string {
-    return this.#end?.response ?? this.#encoder.snapshot(this.#status);
+    return this.#encoder.snapshot();
   }
 
   /**
@@ -171,26 +147,24 @@ export class LiveResponse {
    *   refused response has no events.
    */
   async open(): Promise<Failure | undefined> {
-    const { clock, session } = this.#options;
+    const { clock, ahead, ignored } = this.#options;
     if (!this.#work) throw new Error('the response has ended');
     const source = this.#work.run(this.#abort.signal);
     this.#source = source;
     const turn = source[Symbol.asyncIterator]();
     const first = turn.next();
     const late = Promise.withResolvers<'late'>();
-    const timer = session && clock.after(QUEUED_AFTER, () => late.resolve('late'));
+    const timer = ahead !== undefined && clock.after(QUEUED_AFTER, () => late.resolve('late'));
     const begun = await Promise.race([first, late.promise]).catch(() => undefined); // `#drive` handles it
-    timer?.cancel();
+    if (timer) timer.cancel();
     if (begun === 'late') {
-      this.#status = 'queued';
       this.#events.write(this.#encoder.begin('queued'));
-      if (this.#encoder.extensions && session) this.#events.write([this.#encoder.queuePosition(session.ahead)]);
+      if (this.#encoder.extensions && ahead !== undefined) this.#events.write([this.#encoder.queuePosition(ahead)]);
     } else {
       const [event] = begun?.done === false ? begun.value : [];
       if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
       this.#events.write(this.#encoder.begin('in_progress'));
     }
-    const { ignored } = this.#options;
     if (this.#encoder.extensions && ignored.length > 0) this.#events.write([this.#encoder.ignoredParams(ignored)]);
     void this.#drive(first, turn);
     return undefined;
@@ -237,64 +211,44 @@ export class LiveResponse {
   }
 
   async #drive(first: Promise<IteratorResult<readonly AgentEvent[]>>, turn: AsyncIterator<readonly AgentEvent[]>): Promise<void> {
-    let end: ResponseEnd | undefined;
+    let last: readonly string[];
     try {
-      for (let next = await first; !end; next = await turn.next()) {
-        if (next.done) throw new Error('the events of a turn ended without a terminal event');
-        end = await this.#take(next.value);
-      }
+      last = await this.#publish(first, turn);
     } catch (error) {
       this.#options.log.error({ err: error, response_id: this.id }, 'a response failed');
       await turn.return?.();
-      end = this.#fail(failureOf(error, true));
+      last = this.#encode([failed(failureOf(error, true))]);
     }
+    const { end } = this.#encoder;
+    if (!end) throw new Error('the response has not ended');
     await this.#store(end);
-    this.#announce('idle');
-    this.#events.write([this.#encoder.terminal(end.outcome, end.response)]);
+    this.#events.write(last);
     this.#conclude(end);
   }
 
-  /** Publishes a batch. Returns the end of the response if it is the last one. */
-  async #take(batch: readonly AgentEvent[]): Promise<ResponseEnd | undefined> {
-    const [first] = batch;
-    const last = batch.at(-1);
-    if (first?.type === 'started') this.#begin(first.turn);
+  /** Publishes the turn as it goes on. Returns the events of its last batch. */
+  async #publish(
+    first: Promise<IteratorResult<readonly AgentEvent[]>>,
+    turn: AsyncIterator<readonly AgentEvent[]>,
+  ): Promise<readonly string[]> {
+    for (let next = await first; ; next = await turn.next()) {
+      if (next.done) throw new Error('the events of a turn ended without a terminal event');
+      const events = this.#encode(next.value);
+      if (this.#encoder.end) return events;
+      const full = this.#events.write(events);
+      if (full) await full;
+    }
+  }
+
+  #encode(batch: readonly AgentEvent[]): readonly string[] {
     this.#work?.observe(batch);
-    const full = this.#events.write(this.#encoder.write(batch, this.#events.isPressed));
-    if (this.#encoder.extensions) this.#showProgress(batch);
-    if (last?.type === 'finished') {
-      this.logFields.finished(last);
-      return this.#close(outcomeOfFinish(last), undefined);
-    }
-    if (last?.type === 'failed') return this.#fail(last.failure);
-    if (full) await full;
-    return undefined;
-  }
-
-  /** The turn runs. @param turn its number in its session. */
-  #begin(turn: number | undefined): void {
-    this.#turn = turn;
-    if (this.#status === 'queued') {
-      this.#status = 'in_progress';
-      this.#events.write([this.#encoder.start()]);
-    }
-    this.#announce('running');
-  }
-
-  #fail(failure: Failure): ResponseEnd {
-    return this.#close(outcomeOfFailure(failure, this.#encoder.usage, this.#options.isCodex), failure);
-  }
-
-  /** Ends the items that are still open, and renders the response. */
-  #close(outcome: Outcome, failure: Failure | undefined): ResponseEnd {
-    this.#events.write(this.#encoder.close(outcome));
-    const response = this.#encoder.response(outcome, Math.floor(this.#options.clock.now() / 1000));
-    return { outcome, response, failure };
+    this.logFields.add(batch);
+    return this.#encoder.write(batch, { merges: this.#events.isPressed, turn: this.#source });
   }
 
   async #store(end: ResponseEnd): Promise<void> {
     try {
-      await this.#work?.store(end, end.failure ? undefined : this.#turn);
+      await this.#work?.store(end);
     } catch (error) {
       this.#options.log.warn({ err: error, response_id: this.id }, 'a response could not be stored');
     }
@@ -302,13 +256,13 @@ export class LiveResponse {
 
   /** The turn was refused before it began: there is no response. */
   #refused(failure: Failure): Failure {
-    this.#conclude({ outcome: outcomeOfFailure(failure, undefined), response: '', failure });
+    this.logFields.failed(failure);
+    this.#conclude({ outcome: outcomeOfFailure(failure, undefined), response: '', failure, turn: undefined });
     return failure;
   }
 
   #conclude(end: ResponseEnd): void {
     this.#end = end;
-    if (end.failure) this.logFields.failed(end.failure);
     this.#resumeTimer?.cancel();
     this.#encoder.release();
     this.#events.close();
@@ -317,20 +271,6 @@ export class LiveResponse {
     this.#work?.onEnd(end);
     this.#work = undefined;
     this.#source = {};
-  }
-
-  /** Writes `svc:session.state`, if a connection asked for it. */
-  #announce(state: 'running' | 'idle'): void {
-    const { session } = this.#options;
-    if (!this.#encoder.extensions || !session || this.#turn === undefined) return;
-    this.#events.write([this.#encoder.sessionState(session.name, state, this.#turn)]);
-  }
-
-  /** Writes `svc:turn.progress`, if the batch has changed what is known of the turn. */
-  #showProgress(batch: readonly AgentEvent[]): void {
-    const { record } = this.#source;
-    const event = record && this.#encoder.progress(batch, this.#turn, record);
-    if (event !== undefined) this.#events.write([event]);
   }
 
   #onReaderLeft(): void {

@@ -1,6 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { WatchedTurn } from '@plugboard/kernel/contracts';
-import { outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import { echoOf } from '../request/echo.js';
 import { listedItems } from '../request/input-items.js';
@@ -13,17 +12,13 @@ import { turnInput } from '../request/turn-input.js';
 export class WatchedResponse {
   readonly id: string;
   readonly #turn: WatchedTurn;
-  readonly #conversation: string;
   readonly #encoder: ResponseEncoder;
-  #isQueued: boolean;
-  #number: number | undefined;
 
-  constructor(turn: WatchedTurn, conversation: string) {
+  /** @param now returns Unix time, seconds. */
+  constructor(turn: WatchedTurn, conversation: string, now: () => number) {
     const { target, createdAt } = turn;
     this.id = watchedId(turn);
     this.#turn = turn;
-    this.#conversation = conversation;
-    this.#isQueued = turn.isWaiting;
     const echo = echoOf({}, { previous: undefined, conversation, stored: false });
     this.#encoder = new ResponseEncoder(
       { id: this.id, createdAt: Math.floor(createdAt / 1000), model: target.name, agent: target.name, echo },
@@ -32,13 +27,15 @@ export class WatchedResponse {
         showsReasoning: target.toolVisibility === 'full',
         extensions: true,
         streamId: this.id,
+        conversation,
+        now,
       },
     );
   }
 
   /** The first events, before what was asked: that it exists. */
   begin(): readonly string[] {
-    return this.#encoder.begin(this.#isQueued ? 'queued' : 'in_progress');
+    return this.#encoder.begin(this.#turn.isWaiting ? 'queued' : 'in_progress');
   }
 
   /**
@@ -58,39 +55,18 @@ export class WatchedResponse {
 
   /** How many turns are ahead of it, if it waits. */
   position(): readonly string[] {
-    return this.#isQueued ? [this.#encoder.queuePosition(this.#turn.ahead)] : [];
+    return this.#turn.isWaiting ? [this.#encoder.queuePosition(this.#turn.ahead)] : [];
   }
 
-  /** @param now Unix time, seconds. */
-  write(batch: readonly AgentEvent[], now: number): readonly string[] {
-    const encoder = this.#encoder;
-    const [first] = batch;
-    const last = batch.at(-1);
-    const events: string[] = first?.type === 'started' ? this.#start(first.turn) : [];
+  write(batch: readonly AgentEvent[]): readonly string[] {
     // The arguments of a client's call come whole: a watcher that came late lacks their beginning.
-    events.push(...encoder.write(batch.filter(({ type }) => type !== 'tool-call-delta')));
-    const { record } = this.#turn;
-    const progress = record && encoder.progress(batch, this.#number, record);
-    if (progress !== undefined) events.push(progress);
-    if (last?.type !== 'finished' && last?.type !== 'failed') return events;
-    const outcome = last.type === 'finished' ? outcomeOfFinish(last) : outcomeOfFailure(last.failure, encoder.usage);
-    events.push(...encoder.close(outcome));
-    if (this.#number !== undefined) events.push(encoder.sessionState(this.#conversation, 'idle', this.#number));
-    events.push(encoder.terminal(outcome, encoder.response(outcome, now)));
-    return events;
+    const whole = batch.filter(({ type }) => type !== 'tool-call-delta');
+    return this.#encoder.write(whole, { turn: this.#turn });
   }
 
   /** Ends its turn for all its readers. */
   cancel(): void {
     void this.#turn.cancel();
-  }
-
-  #start(number: number | undefined): string[] {
-    const events = this.#isQueued ? [this.#encoder.start()] : [];
-    this.#isQueued = false;
-    this.#number = number;
-    if (number !== undefined) events.push(this.#encoder.sessionState(this.#conversation, 'running', number));
-    return events;
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { Account, BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
 import type { ProtocolError } from '@plugboard/openai-protocol';
-import type { ExtrasSeal } from '@plugboard/turn-routes';
+import type { AnswerFold, ExtrasSeal } from '@plugboard/turn-routes';
+import type { EndedAnswer } from '../events/response-fold.js';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
@@ -66,19 +67,12 @@ export interface CallerConnection {
 export interface PlannedResponse {
   readonly id: string;
   readonly target: Target;
-  readonly head: ResponseHead;
   /** The key of the session that the request named; undefined if it named none. */
   readonly sessionKey: string | undefined;
-  /** Whether the model's reasoning is shown. */
-  readonly showsReasoning: boolean;
-  /** Seals what the caller keeps of the model's reasoning; undefined if it keeps nothing. */
-  readonly seal: ExtrasSeal | undefined;
   /** Fields, tools and items that were accepted and have no effect. */
   readonly ignored: readonly string[];
-  /** How calls of the caller's tools are shown, by the names of the tools at the model. */
-  readonly forms: ReadonlyMap<string, CallForm>;
-  /** Unix time, seconds. */
-  now(): number;
+  /** Folds the events of the turn into the answer that a repeated request receives. */
+  fold(): AnswerFold<EndedAnswer>;
   /** Creates the response. Called once. @throws TurnError */
   create(idempotency?: TurnIdempotency): Promise<LiveResponse>;
   /** Converts a failure of the turn to the error for the caller, in terms of the request. */

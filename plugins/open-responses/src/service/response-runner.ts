@@ -8,9 +8,11 @@ import {
   type TurnIdempotency,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { TurnLogFields } from '@plugboard/turn-routes';
-import { ResponseEncoder } from '../events/response-encoder.js';
-import { LiveResponse, type ResponseEnd } from '../live/live-response.js';
+import { type AnswerFold, TurnLogFields } from '@plugboard/turn-routes';
+import type { ResponseEnd } from '../events/outcome.js';
+import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder.js';
+import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
+import { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/conversation-name.js';
 import type { Plan, ResponseCaller } from './response-plan.js';
@@ -43,7 +45,7 @@ export class ResponseRunner {
 
   /** @throws TurnError if the session to continue cannot be reached. */
   async create(plan: Plan, idempotency: TurnIdempotency | undefined): Promise<LiveResponse> {
-    const { request, caller, head, turn, stored } = plan;
+    const { caller, head, turn, stored } = plan;
     const { target, principal } = turn;
     let session: ResponseSession | undefined;
     try {
@@ -55,34 +57,27 @@ export class ResponseRunner {
     // A record of the turn would have the summary as it was before it was sealed.
     if (plan.compaction) idempotency?.claim.release();
     const transcript = caller.connection && !stored ? new Transcript() : undefined;
-    const logFields = new TurnLogFields();
     const response = new LiveResponse({
-      encoder: new ResponseEncoder(head, {
-        visibility: target.toolVisibility,
-        showsReasoning: plan.showsReasoning,
-        seal: plan.seal,
+      encoder: this.#encoder(plan, {
         extensions: caller.extensions,
-        forms: plan.forms,
-        isCompaction: plan.compaction !== undefined,
-        streamId: request.stream_id,
-        logFields,
+        streamId: plan.request.stream_id,
+        conversation: conversationName(plan.request) ?? session?.conversation,
       }),
       stored,
-      logFields,
+      logFields: new TurnLogFields(),
       resumable: stored && caller.resumable,
       incremental: caller.incremental,
       account: caller.account,
       outlivesReaders: target.onDisconnect === 'continue' && (stored || session !== undefined),
-      session: session && this.#sessions.shown(session, conversationName(request)),
+      ahead: session && this.#sessions.ahead(session),
       ignored: plan.ignored,
-      isCodex: caller.isCodex ?? false,
       work: {
         input: plan.input,
         run: (signal) => this.#run(plan, session, signal, idempotency),
         observe: (batch) => transcript?.add(batch),
-        store: async (end, turnNumber = 0) => {
+        store: async (end) => {
           if (!stored || !session || isUntold(end, response, caller)) return;
-          const document = { turn: turnNumber, response: end.response, input: plan.input, carried: plan.carried };
+          const document = { turn: end.turn ?? 0, response: end.response, input: plan.input, carried: plan.carried };
           await this.#stored.put(head.id, document, session, target, principal);
         },
         onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
@@ -93,6 +88,24 @@ export class ResponseRunner {
     if (stored) this.#live.add(response, principal, target.name);
     if (session) this.#sessions.begin(session);
     return response;
+  }
+
+  /** Folds the events of the turn into the answer that a repeated request receives. */
+  fold(plan: Plan): AnswerFold<EndedAnswer> {
+    return new ResponseFold(this.#encoder(plan, { extensions: false }));
+  }
+
+  #encoder(plan: Plan, options: Pick<EncoderOptions, 'extensions' | 'streamId' | 'conversation'>): ResponseEncoder {
+    return new ResponseEncoder(plan.head, {
+      visibility: plan.turn.target.toolVisibility,
+      showsReasoning: plan.showsReasoning,
+      seal: plan.seal,
+      forms: plan.forms,
+      isCompaction: plan.compaction !== undefined,
+      isCodex: plan.caller.isCodex,
+      now: () => Math.floor(this.#clock.now() / 1000),
+      ...options,
+    });
   }
 
   #run(

@@ -1,12 +1,5 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
-import {
-  Account,
-  type AgentRuntime,
-  type ClaimResult,
-  CONVERSATION_PREFIX,
-  conversationId,
-  type IdempotencyKey,
-} from '@plugboard/kernel/contracts';
+import { Account, type AgentRuntime, CONVERSATION_PREFIX, conversationId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { estimateTokens } from '@plugboard/turn-routes';
@@ -87,11 +80,6 @@ export class ResponseService {
     return new ConnectionMemory(this.#memories);
   }
 
-  /** Claims the idempotency key of a request. See `AgentRuntime.claim`. */
-  claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
-    return this.#runtimes.one().claim(key, fingerprint);
-  }
-
   /**
    * Checks a request, and finds what it continues.
    *
@@ -108,13 +96,9 @@ export class ResponseService {
     return {
       id: plan.head.id,
       target: plan.turn.target,
-      head: plan.head,
       sessionKey: plan.base.kind === 'session' ? plan.base.key : undefined,
-      showsReasoning: plan.showsReasoning,
-      seal: plan.seal,
       ignored: plan.ignored,
-      forms: plan.forms,
-      now: () => this.#planner.now(),
+      fold: () => this.#runner.fold(plan),
       errorOf: plan.errorOf,
       create: (idempotency) => this.#runner.create(plan, idempotency),
     };

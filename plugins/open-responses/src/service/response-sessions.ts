@@ -1,7 +1,6 @@
 import { AgentRuntimes, type Extensions, type PluginContext } from '@plugboard/kernel';
 import { type AgentRuntime, conversationId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { LiveSession } from '../live/live-response.js';
 import type { Plan } from './response-plan.js';
 import type { ResponseSession } from './response-session.js';
 
@@ -52,25 +51,21 @@ export class ResponseSessions {
   }
 
   /** A turn of the session runs or waits. */
-  begin({ conversation }: ResponseSession): void {
-    this.#turns.set(conversation, this.#ahead(conversation) + 1);
+  begin(session: ResponseSession): void {
+    this.#turns.set(session.conversation, this.ahead(session) + 1);
   }
 
   /** That turn has ended. */
-  end({ conversation }: ResponseSession): void {
+  end(session: ResponseSession): void {
+    const { conversation } = session;
     this.#busyChains.delete(conversation);
-    const left = this.#ahead(conversation) - 1;
+    const left = this.ahead(session) - 1;
     if (left > 0) this.#turns.set(conversation, left);
     else this.#turns.delete(conversation);
   }
 
-  /** The session as `svc:` events show it. @param name the conversation as the request names it. */
-  shown({ conversation }: ResponseSession, name: string | undefined): LiveSession {
-    return { name: name ?? conversation, ahead: this.#ahead(conversation) };
-  }
-
   /** Turns of a session that run or wait. */
-  #ahead(conversation: string): number {
+  ahead({ conversation }: ResponseSession): number {
     return this.#turns.get(conversation) ?? 0;
   }
 }
