@@ -13,7 +13,7 @@ export { ScriptedRuntime } from './context/scripted-runtime.js';
 export { type TestContext, testContext } from './context/test-context.js';
 export { testToolCall } from './context/tool-call.js';
 export { turnEvents } from './context/turn-events.js';
-export { Contract, type ContractCase, type DeclareTest, declareTests } from './contract/contract.js';
+export { Contract, type DeclareTest } from './contract/contract.js';
 export { type ChatRequest, contentText, ModelServer, type ReceivedRequest, type Script } from './model-server/model-server.js';
 export { pluginContract } from './plugin/plugin-contract.js';
 export { settingsList } from './plugin/settings-list.js';

@@ -8,14 +8,6 @@ import { inspect } from 'node:util';
  */
 export type DeclareTest = (name: string, run: () => Promise<void>) => unknown;
 
-/** One promise of a contract, with its check. @experimental */
-export interface ContractCase {
-  /** What the implementation does, as a sentence without its subject: `ends with one "end"`. */
-  readonly name: string;
-  /** Rejects with a `BrokenPromise` if the implementation does something else. */
-  readonly run: () => Promise<void>;
-}
-
 /**
  * An implementation does not keep a promise of its contract. The message says which and where it is
  * documented.
@@ -27,18 +19,19 @@ export class BrokenPromise extends Error {
   readonly code = 'BROKEN_PROMISE';
 }
 
-/** The promises of one interface, collected by a suite. @experimental */
+/** The promises of one interface, declared as tests by a suite. @experimental */
 export class Contract {
-  readonly cases: ContractCase[] = [];
   readonly #subject: string;
+  readonly #test: DeclareTest;
 
   /** @param subject the implementation in messages: `a tool source`. */
-  constructor(subject: string) {
+  constructor(subject: string, test: DeclareTest) {
     this.#subject = subject;
+    this.#test = test;
   }
 
   /**
-   * Adds a promise.
+   * Declares the test of a promise. It fails with a `BrokenPromise`.
    *
    * @param promise a sentence without its subject: `returns the same tools again`.
    * @param source where the promise is documented, for example `ToolSource 3`: statement 3 in the
@@ -46,27 +39,18 @@ export class Contract {
    * @param check throws if the promise is broken.
    */
   add(promise: string, source: string, check: () => Promise<void>): void {
-    this.cases.push({
-      name: promise,
-      run: async () => {
-        try {
-          await check();
-        } catch (error) {
-          throw this.#broken(promise, source, error);
-        }
-      },
-    });
+    const test = this.#test; // a function of the runner: without this contract as its `this`
+    test(promise, () =>
+      check().catch((error: unknown) => {
+        throw this.#broken(promise, source, error);
+      }),
+    );
   }
 
   #broken(promise: string, source: string, cause: unknown): BrokenPromise {
     const found = cause instanceof Error ? cause.message : `it threw ${inspect(cause)}, which is not an Error`;
     return new BrokenPromise(`${this.#subject} ${promise}.\nFound: ${found}\nDocumented at: ${documented(source)}`, { cause });
   }
-}
-
-/** Declares a test for each case. @experimental */
-export function declareTests(test: DeclareTest, cases: readonly ContractCase[]): void {
-  for (const { name, run } of cases) test(name, () => run());
 }
 
 /**

@@ -6,7 +6,7 @@ import type { DefinedPlugin, JsonSchema } from '@plugboard/kernel';
 import { API_VERSION, commonSchema, layout, OptionSchema, PLUGIN_BRAND } from '@plugboard/kernel/internal';
 import { checkOptions } from '../context/options.js';
 import { type TestContextOptions, testContext } from '../context/test-context.js';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { optionsOf, settingsList } from './settings-list.js';
 
@@ -35,19 +35,11 @@ interface Manifest {
 export function pluginContract<S extends JsonSchema>(
   test: DeclareTest,
   definition: DefinedPlugin<S>,
-  options: PluginContractOptions,
-): void {
-  declareTests(test, pluginCases(definition, options));
-}
-
-/** The cases of `pluginContract`. */
-export function pluginCases<S extends JsonSchema>(
-  definition: DefinedPlugin<S>,
   { packageDir, ...context }: PluginContractOptions,
-): readonly ContractCase[] {
+): void {
   const folder = packageDir instanceof URL ? fileURLToPath(packageDir) : packageDir;
   const manifest = async (): Promise<Manifest> => JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  const contract = new Contract('A plugin');
+  const contract = new Contract('A plugin', test);
   const { configSchema } = definition;
 
   contract.add('is defined with `definePlugin`', 'PluginDefinition', async () => {
@@ -146,5 +138,4 @@ export function pluginCases<S extends JsonSchema>(
       }
     },
   );
-  return contract.cases;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ManualClock } from '../base/clock.js';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { approvalCases } from './cases/approval-cases.js';
 import { type CappedStore, capCases } from './cases/cap-cases.js';
@@ -68,13 +68,8 @@ export interface SessionStoreContractOptions {
  * @experimental
  */
 export function sessionStoreContract(test: DeclareTest, options: SessionStoreContractOptions): void {
-  declareTests(test, sessionStoreCases(options));
-}
-
-/** The cases of `sessionStoreContract`. */
-export function sessionStoreCases(options: SessionStoreContractOptions): readonly ContractCase[] {
   const { open, clock, reopen, kill, openLimited, openCapped = {}, register } = options;
-  const contract = new Contract('A session store');
+  const contract = new Contract('A session store', test);
   const add: Suite['add'] = (name, check, source = 'SessionStore') => {
     contract.add(name, source, async () => {
       let opened = await open();
@@ -124,5 +119,4 @@ export function sessionStoreCases(options: SessionStoreContractOptions): readonl
   if (openLimited) quotaCases(suite, (quotas) => () => openLimited(quotas));
   capCases(suite, openCapped);
   if (register) registrationCase(suite, register);
-  return contract.cases;
 }

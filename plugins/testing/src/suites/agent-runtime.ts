@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type AgentRuntime, OPEN, type TurnRequest } from '@plugboard/kernel/contracts';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { assertGrammar, readAll } from './event-grammar.js';
 
@@ -15,13 +15,8 @@ export interface AgentRuntimeContractOptions {
 }
 
 /** Declares the tests of an agent runtime (`AgentRuntime`). @experimental */
-export function agentRuntimeContract(test: DeclareTest, options: AgentRuntimeContractOptions): void {
-  declareTests(test, agentRuntimeCases(options));
-}
-
-/** The cases of `agentRuntimeContract`. */
-export function agentRuntimeCases({ open, agent, timeLimit }: AgentRuntimeContractOptions): readonly ContractCase[] {
-  const contract = new Contract('An agent runtime');
+export function agentRuntimeContract(test: DeclareTest, { open, agent, timeLimit }: AgentRuntimeContractOptions): void {
+  const contract = new Contract('An agent runtime', test);
   let keys = 0;
   const key = () => ({ project: OPEN.project, route: '/contract', key: `contract-${process.pid}-${++keys}` });
   const request = (runtime: AgentRuntime, overrides: Partial<TurnRequest> = {}): TurnRequest => {
@@ -121,5 +116,4 @@ export function agentRuntimeCases({ open, agent, timeLimit }: AgentRuntimeContra
   contract.add('says whether turns can run', 'AgentRuntime.ready', async () => {
     assert.equal(await (await open()).ready(), true, '`ready()` does not return true although the agent answers');
   });
-  return contract.cases;
 }

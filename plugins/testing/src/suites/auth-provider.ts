@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AuthProvider, AuthResult, Credentials } from '@plugboard/kernel';
 import { SCOPES } from '@plugboard/kernel/contracts';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 
 /** The options of `authProviderContract`. @experimental */
@@ -28,13 +28,8 @@ export interface AuthProviderContractOptions {
  * @experimental
  */
 export function authProviderContract(test: DeclareTest, options: AuthProviderContractOptions): void {
-  declareTests(test, authProviderCases(options));
-}
-
-/** The cases of `authProviderContract`. */
-export function authProviderCases(options: AuthProviderContractOptions): readonly ContractCase[] {
   const { open, valid, foreign, refused = [], timeLimit } = options;
-  const contract = new Contract('An auth provider');
+  const contract = new Contract('An auth provider', test);
   const ask = async (provider: AuthProvider, credentials: Partial<Credentials>, signal = new AbortController().signal) => {
     const answer = async () => provider.authenticate({ bearer: undefined, headers: {}, ...credentials }, signal);
     return waitFor('the answer', answer(), timeLimit);
@@ -111,7 +106,6 @@ export function authProviderCases(options: AuthProviderContractOptions): readonl
     abort.abort(new Error('the caller disconnected'));
     await ended;
   });
-  return contract.cases;
 }
 
 const MALFORMED = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CommandAction } from '@plugboard/kernel/contracts';
 import type { Command } from '@plugboard/kernel/internal';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 
 /** The options of `commandContract`. @experimental */
 export interface CommandContractOptions {
@@ -14,13 +14,8 @@ export interface CommandContractOptions {
  *
  * @experimental
  */
-export function commandContract(test: DeclareTest, options: CommandContractOptions): void {
-  declareTests(test, commandCases(options));
-}
-
-/** The cases of `commandContract`. */
-export function commandCases({ command }: CommandContractOptions): readonly ContractCase[] {
-  const contract = new Contract('A command');
+export function commandContract(test: DeclareTest, { command }: CommandContractOptions): void {
+  const contract = new Contract('A command', test);
   const actions: readonly (readonly [string, CommandAction])[] =
     'actions' in command ? Object.entries(command.actions) : [['', command]];
 
@@ -52,5 +47,4 @@ export function commandCases({ command }: CommandContractOptions): readonly Cont
       assert.ok(twice === undefined, `"${action}" uses -${twice} twice (-h and -c belong to the program)`);
     }
   });
-  return contract.cases;
 }

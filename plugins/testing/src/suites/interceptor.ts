@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AgentEvent, Interceptor, Turn } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, OPEN } from '@plugboard/kernel/contracts';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 import { assertGrammar, readAll } from './event-grammar.js';
@@ -31,13 +31,8 @@ export function testTurn(overrides: Partial<Turn> = {}): Turn {
  * @experimental
  */
 export function interceptorContract(test: DeclareTest, options: InterceptorContractOptions): void {
-  declareTests(test, interceptorCases(options));
-}
-
-/** The cases of `interceptorContract`. */
-export function interceptorCases(options: InterceptorContractOptions): readonly ContractCase[] {
   const { turn = testTurn(), timeLimit } = options;
-  const contract = new Contract('An interceptor');
+  const contract = new Contract('An interceptor', test);
   const open = async (): Promise<Interceptor> => {
     const interceptor = await options.open();
     return (given, next) => assertEvents(interceptor(given, next));
@@ -104,7 +99,6 @@ export function interceptorCases(options: InterceptorContractOptions): readonly 
     };
     await Promise.all([run('turn_1'), run('turn_2'), run('turn_3')]);
   });
-  return contract.cases;
 }
 
 /** A function that was meant to be `async function*` often returns a promise instead. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
@@ -66,13 +66,8 @@ export function modelRequest(prompt: string, overrides: Partial<ModelRequest> = 
  * @experimental
  */
 export function modelConnectorContract(test: DeclareTest, options: ModelConnectorContractOptions): void {
-  declareTests(test, modelConnectorCases(options));
-}
-
-/** The cases of `modelConnectorContract`. */
-export function modelConnectorCases(options: ModelConnectorContractOptions): readonly ContractCase[] {
   const { open, text, toolCall, failing, endless, timeLimit } = options;
-  const contract = new Contract('A model connector');
+  const contract = new Contract('A model connector', test);
   const answer = async (connector: ModelConnector, sample: ModelRequest): Promise<readonly ModelEvent[]> => {
     const events: ModelEvent[] = [];
     const read = async () => {
@@ -222,7 +217,6 @@ export function modelConnectorCases(options: ModelConnectorContractOptions): rea
       assertPieces(await answer(await open(), { ...toolCall, streamedTools }));
     });
   }
-  return contract.cases;
 }
 
 /** Asserts that every call begins with its pieces, and that calls are streamed in their order. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Tool, ToolOutput, ToolSource } from '@plugboard/kernel';
 import { compileSchema } from '@plugboard/kernel/contracts';
 import { testToolCall } from '../context/tool-call.js';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
@@ -39,13 +39,8 @@ export interface ToolSourceContractOptions {
  *
  * @experimental
  */
-export function toolSourceContract(test: DeclareTest, options: ToolSourceContractOptions): void {
-  declareTests(test, toolSourceCases(options));
-}
-
-/** The cases of `toolSourceContract`. */
-export function toolSourceCases({ open, calls, timeLimit }: ToolSourceContractOptions): readonly ContractCase[] {
-  const contract = new Contract('A tool source');
+export function toolSourceContract(test: DeclareTest, { open, calls, timeLimit }: ToolSourceContractOptions): void {
+  const contract = new Contract('A tool source', test);
   const toolsOf = async (source: ToolSource) =>
     waitFor('the list of tools', Promise.resolve(source.tools(new AbortController().signal)), timeLimit);
   const toolNamed = async (name: string) => {
@@ -117,7 +112,6 @@ export function toolSourceCases({ open, calls, timeLimit }: ToolSourceContractOp
       await waitFor(`the end of ${call} after its signal was aborted`, ended, limit);
     });
   }
-  return contract.cases;
 }
 
 /** Calls the tool with a copy of the arguments. Async, so that a tool that throws rejects. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Lifecycle, Transport } from '@plugboard/kernel';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 
 /** A transport and the lifecycle of its plugin, not started. @experimental */
@@ -33,13 +33,8 @@ export interface TransportContractOptions {
  *
  * @experimental
  */
-export function transportContract(test: DeclareTest, options: TransportContractOptions): void {
-  declareTests(test, transportCases(options));
-}
-
-/** The cases of `transportContract`. */
-export function transportCases({ open }: TransportContractOptions): readonly ContractCase[] {
-  const contract = new Contract('A transport');
+export function transportContract(test: DeclareTest, { open }: TransportContractOptions): void {
+  const contract = new Contract('A transport', test);
   const add = (promise: string, source: string, check: (opened: OpenedTransport) => Promise<void>) =>
     contract.add(promise, source, async () => {
       const opened = await open();
@@ -83,7 +78,6 @@ export function transportCases({ open }: TransportContractOptions): readonly Con
     await stop(opened);
     await stop(opened);
   });
-  return contract.cases;
 }
 
 async function start({ lifecycle }: OpenedTransport): Promise<void> {

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type DefinedPlugin, definePlugin, type JsonSchema, ToolSources } from '@plugboard/kernel';
 import t from 'tap';
-import { pluginCases } from '../../src/plugin/plugin-contract.js';
+import { type PluginContractOptions, pluginContract } from '../../src/plugin/plugin-contract.js';
 import { settingsList } from '../../src/plugin/settings-list.js';
-import { failing } from '../failing.js';
+import { casesOf, failing } from '../failing.js';
 
 const SCHEMA = {
   type: 'object',
@@ -52,7 +52,7 @@ t.test('the settings list of a README is that of the schema, if there is one', a
   const faults = async (readme: string) => {
     const packageDir = await packageOf();
     await writeFile(join(packageDir, 'README.md'), readme);
-    return failing(pluginCases(GOOD, { packageDir }));
+    return faultsOfContract(GOOD, { packageDir });
   };
   const marked = (table: string) => `# Thing\n\n<!-- settings -->\n${table}\n<!-- /settings -->\n`;
   t.strictSame(await faults('# Thing\n'), []);
@@ -62,12 +62,16 @@ t.test('the settings list of a README is that of the schema, if there is one', a
 
 const whole = packageOf();
 
+function faultsOfContract(definition: DefinedPlugin, options: PluginContractOptions): Promise<readonly string[]> {
+  return failing(casesOf((test) => pluginContract(test, definition, options)));
+}
+
 async function faultsOf(definition: DefinedPlugin, config: object = {}): Promise<readonly string[]> {
-  return failing(pluginCases(definition, { packageDir: await whole, config }));
+  return faultsOfContract(definition, { packageDir: await whole, config });
 }
 
 async function faultsIn(change: object): Promise<readonly string[]> {
-  return failing(pluginCases(GOOD, { packageDir: await packageOf(change) }));
+  return faultsOfContract(GOOD, { packageDir: await packageOf(change) });
 }
 
 const BRAND = 'is defined with `definePlugin`';
@@ -86,8 +90,8 @@ const MODULE = 'is an ES module with `exports`';
 const PEER = 'has the kernel as a peer dependency, so that a server has one copy';
 
 t.test('passes a correct plugin, with its folder as a path or a URL', async (t) => {
-  t.same(await failing(pluginCases(GOOD, { packageDir: await whole })), []);
-  t.same(await failing(pluginCases(GOOD, { packageDir: pathToFileURL(`${await whole}/`) })), []);
+  t.same(await faultsOfContract(GOOD, { packageDir: await whole }), []);
+  t.same(await faultsOfContract(GOOD, { packageDir: pathToFileURL(`${await whole}/`) }), []);
   t.same(await faultsOf(plugin({ register: () => ({ start: () => undefined }) })), [], 'a lifecycle without contributions');
 });
 

@@ -1,17 +1,19 @@
 import t from 'tap';
-import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
-import { failing } from '../failing.js';
+import { sessionStoreContract } from '../../src/session-store/session-store-contract.js';
+import { casesOf, failing } from '../failing.js';
 import { failingCases, PlainStore } from './plain-store.js';
 
 t.test('a store that keeps the contract passes, and every store that was opened is closed', async (t) => {
   t.same(await failingCases(PlainStore), []);
   let open = 0;
-  const cases = sessionStoreCases({
-    open: () => {
-      open++;
-      return { store: new PlainStore(), close: () => void open-- };
-    },
-  });
+  const cases = casesOf((test) =>
+    sessionStoreContract(test, {
+      open: () => {
+        open++;
+        return { store: new PlainStore(), close: () => void open-- };
+      },
+    }),
+  );
   t.same(await failing(cases), []);
   t.equal(open, 0);
   t.notOk(

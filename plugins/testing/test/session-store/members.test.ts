@@ -1,5 +1,6 @@
 import t from 'tap';
-import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
+import { sessionStoreContract } from '../../src/session-store/session-store-contract.js';
+import { casesOf } from '../failing.js';
 import { PlainStore } from './plain-store.js';
 
 t.test('names the methods that a store lacks, in the first case', async (t) => {
@@ -8,7 +9,7 @@ t.test('names the methods that a store lacks, in the first case', async (t) => {
     [{ pendingToolCalls: undefined }, 'pendingToolCalls.save, pendingToolCalls.find, pendingToolCalls.load'],
   ] as const) {
     const store = Object.assign(new PlainStore(), lacking) as unknown as PlainStore;
-    const [first] = sessionStoreCases({ open: () => ({ store }) });
+    const [first] = casesOf((test) => sessionStoreContract(test, { open: () => ({ store }) }));
     await t.rejects(async () => first?.run(), { message: `the session store lacks these methods: ${names}\n` });
   }
 });

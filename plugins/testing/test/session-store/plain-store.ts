@@ -28,10 +28,10 @@ import {
   VersionConflict,
 } from '@plugboard/kernel/contracts';
 import { MemoryState } from '@plugboard/store-memory';
-import { type ContractCase, ManualClock } from '../../src/index.js';
-import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
+import { ManualClock } from '../../src/index.js';
+import { sessionStoreContract } from '../../src/session-store/session-store-contract.js';
 import type { OpenedStore } from '../../src/session-store/support/suite.js';
-import { failing, verdict } from '../failing.js';
+import { type Case, casesOf, failing, verdict } from '../failing.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -359,11 +359,11 @@ export class PlainStore implements SessionStore {
 
 type Store = new (clock: ManualClock, kept: StoredData) => PlainStore;
 
-function casesFor(Store: Store): readonly ContractCase[] {
+function casesFor(Store: Store): readonly Case[] {
   const clock = new ManualClock();
   const over = (kept: StoredData) => ({ store: new Store(clock, kept) });
   const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
-  return sessionStoreCases({ open: () => over(new StoredData()), clock, reopen });
+  return casesOf((test) => sessionStoreContract(test, { open: () => over(new StoredData()), clock, reopen }));
 }
 
 /** Which cases find fault with a store. */

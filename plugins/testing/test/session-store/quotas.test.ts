@@ -1,8 +1,8 @@
 import { type IdempotencyRecord, ProjectQuotaExceeded, type SessionId, type TurnCommit } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import type { StoreQuotas } from '../../src/index.js';
-import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
-import { failing } from '../failing.js';
+import { sessionStoreContract } from '../../src/session-store/session-store-contract.js';
+import { casesOf, failing } from '../failing.js';
 import { PlainStore } from './plain-store.js';
 
 /** A store that refuses what exceeds its quotas. */
@@ -48,10 +48,12 @@ function sizeOf(messages: readonly object[]): number {
 
 /** The names of the quota cases that a store fails. */
 async function brokenQuotas(Store: typeof LimitedStore): Promise<readonly string[]> {
-  const cases = sessionStoreCases({
-    open: () => ({ store: new Store() }),
-    openLimited: (quotas) => ({ store: Object.assign(new Store(), { quotas }) }),
-  });
+  const cases = casesOf((test) =>
+    sessionStoreContract(test, {
+      open: () => ({ store: new Store() }),
+      openLimited: (quotas) => ({ store: Object.assign(new Store(), { quotas }) }),
+    }),
+  );
   return failing(cases.filter(({ name }) => name.startsWith('S-39')));
 }
 
@@ -130,7 +132,7 @@ t.test('finds stores whose caps let a project push out another, or evict too muc
   const broken = async (Store: typeof Capped) => {
     const capped = (max: number) => ({ store: Object.assign(new Store(), { max }) });
     const openCapped = { sessions: capped, idempotencyRecords: capped };
-    const cases = sessionStoreCases({ open: () => ({ store: new Store() }), openCapped });
+    const cases = casesOf((test) => sessionStoreContract(test, { open: () => ({ store: new Store() }), openCapped }));
     return failing(cases.filter(({ name }) => name.startsWith('S-42')));
   };
   t.same(await broken(Capped), []);
@@ -163,8 +165,10 @@ t.test('finds a store that has side effects when it is registered', async (t) =>
   const { writeFileSync } = await import('node:fs');
   const { join } = await import('node:path');
   const name = 'registers without side effects';
-  const casesOf = (register: (folder: string) => unknown) =>
-    sessionStoreCases({ open: () => ({ store: new PlainStore() }), register }).filter((one) => one.name === name);
-  t.same(await failing(casesOf(() => {})), []);
-  t.same(await failing(casesOf((folder) => writeFileSync(join(folder, 'sessions.db'), ''))), [name]);
+  const registered = (register: (folder: string) => unknown) =>
+    casesOf((test) => sessionStoreContract(test, { open: () => ({ store: new PlainStore() }), register })).filter(
+      (one) => one.name === name,
+    );
+  t.same(await failing(registered(() => {})), []);
+  t.same(await failing(registered((folder) => writeFileSync(join(folder, 'sessions.db'), ''))), [name]);
 });

@@ -13,8 +13,8 @@ import {
 } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { turnEvents } from '../../src/context/turn-events.js';
-import { agentRuntimeCases } from '../../src/suites/agent-runtime.js';
-import { failing } from '../failing.js';
+import { agentRuntimeContract } from '../../src/suites/agent-runtime.js';
+import { casesOf, failing } from '../failing.js';
 
 /** Runs one agent, which always answers "Hello". Keeps no sessions. */
 function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
@@ -59,7 +59,7 @@ function turns(run: (request: TurnRequest) => AgentEvents): AgentRuntime['run'] 
 }
 
 const found = (change: Partial<AgentRuntime>) =>
-  failing(agentRuntimeCases({ open: () => runtime(change), agent: 'a', timeLimit: 100 }));
+  failing(casesOf((test) => agentRuntimeContract(test, { open: () => runtime(change), agent: 'a', timeLimit: 100 })));
 
 const LISTS = 'lists the agent';
 const LISTED = 'resolves every name that it lists';

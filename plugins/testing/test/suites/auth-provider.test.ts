@@ -1,8 +1,8 @@
 import type { AuthProvider, AuthResult } from '@plugboard/kernel';
 import { DEFAULT_SCOPES, type Scope } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { authProviderCases } from '../../src/suites/auth-provider.js';
-import { failing, verdict } from '../failing.js';
+import { authProviderContract } from '../../src/suites/auth-provider.js';
+import { casesOf, failing, verdict } from '../failing.js';
 
 const ACME: AuthResult = { principal: { project: 'acme', scopes: DEFAULT_SCOPES } };
 
@@ -20,13 +20,15 @@ function provider(changes: Readonly<Record<string, () => AuthResult | undefined 
 }
 
 const cases = (broken: AuthProvider) =>
-  authProviderCases({
-    open: () => broken,
-    valid: { bearer: 'key-good' },
-    foreign: { bearer: 'other' },
-    refused: [{ bearer: 'key-bad' }],
-    timeLimit: 100,
-  });
+  casesOf((test) =>
+    authProviderContract(test, {
+      open: () => broken,
+      valid: { bearer: 'key-good' },
+      foreign: { bearer: 'other' },
+      refused: [{ bearer: 'key-bad' }],
+      timeLimit: 100,
+    }),
+  );
 
 const IDENTIFIES = 'identifies the caller of valid credentials';
 const PROJECT = 'names the project of the caller';

@@ -1,8 +1,8 @@
 import type { CommandAction } from '@plugboard/kernel/contracts';
 import type { Command } from '@plugboard/kernel/internal';
 import t from 'tap';
-import { commandCases } from '../../src/suites/command.js';
-import { failing } from '../failing.js';
+import { commandContract } from '../../src/suites/command.js';
+import { casesOf, failing } from '../failing.js';
 
 const ACTION: CommandAction = {
   summary: 'Lists the things',
@@ -10,7 +10,7 @@ const ACTION: CommandAction = {
   run: async () => 0,
 };
 
-const found = (command: Command) => failing(commandCases({ command }));
+const found = (command: Command) => failing(casesOf((test) => commandContract(test, { command })));
 
 t.test('passes correct commands', async (t) => {
   t.same(await found(ACTION), []);

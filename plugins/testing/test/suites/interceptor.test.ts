@@ -1,10 +1,10 @@
 import type { AgentEvent, Interceptor } from '@plugboard/kernel';
 import type { AgentEvents } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { interceptorCases } from '../../src/suites/interceptor.js';
-import { failing, verdict } from '../failing.js';
+import { interceptorContract } from '../../src/suites/interceptor.js';
+import { casesOf, failing, verdict } from '../failing.js';
 
-const cases = (broken: Interceptor) => interceptorCases({ open: () => broken, timeLimit: 100 });
+const cases = (broken: Interceptor) => casesOf((test) => interceptorContract(test, { open: () => broken, timeLimit: 100 }));
 const passOn: Interceptor = (turn, next) => next(turn);
 
 const GRAMMAR = 'keeps the grammar of the events of a successful turn';

@@ -1,8 +1,8 @@
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import t from 'tap';
 import { modelRequest } from '../../src/index.js';
-import { modelConnectorCases } from '../../src/suites/model-connector.js';
-import { failing } from '../failing.js';
+import { modelConnectorContract } from '../../src/suites/model-connector.js';
+import { casesOf, failing } from '../failing.js';
 
 const CLOCK = { name: 'clock', description: 'Returns the time.', inputSchema: { type: 'object' } };
 const SAMPLES = { text: modelRequest('Hello'), toolCall: modelRequest('What time is it?', { tools: [CLOCK] }) };
@@ -48,7 +48,8 @@ function answering(...batches: readonly (readonly ModelEvent[])[]): ModelConnect
   return connector({ stream: (request, signal) => abortable(request.tools.length > 0 ? CALL : batches, signal) });
 }
 
-const cases = (broken: ModelConnector) => failing(modelConnectorCases({ open: () => broken, ...SAMPLES, timeLimit: 200 }));
+const cases = (broken: ModelConnector) =>
+  failing(casesOf((test) => modelConnectorContract(test, { open: () => broken, ...SAMPLES, timeLimit: 200 })));
 
 const MODEL = 'names its model';
 const WINDOW = 'states its context window in tokens';
@@ -69,7 +70,10 @@ const CALLS = 'calls declared tools with unique ids and ends with `tool_calls`';
 
 t.test('passes a correct connector, with or without a sample for tools', async (t) => {
   t.same(await cases(connector()), []);
-  t.same(await failing(modelConnectorCases({ open: async () => connector(), text: SAMPLES.text })), []);
+  t.same(
+    await failing(casesOf((test) => modelConnectorContract(test, { open: async () => connector(), text: SAMPLES.text }))),
+    [],
+  );
 });
 
 t.test('finds each broken promise', async (t) => {
@@ -167,20 +171,22 @@ t.test('finds connectors that retry, or throw other errors', async (t) => {
   const REFUSED = 'throws a `ModelError` if its server refuses, and asks it once';
   const refusing = (error: Error, attempts = 1) =>
     failing(
-      modelConnectorCases({
-        open: () => connector(),
-        ...SAMPLES,
-        timeLimit: 200,
-        failing: () => {
-          let count = 0;
-          const stream = async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
-            count += attempts;
-            if (count > 0) throw error;
-            yield* plainly(request, signal);
-          };
-          return { connector: connector({ stream }), requests: () => count };
-        },
-      }),
+      casesOf((test) =>
+        modelConnectorContract(test, {
+          open: () => connector(),
+          ...SAMPLES,
+          timeLimit: 200,
+          failing: () => {
+            let count = 0;
+            const stream = async function* (request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+              count += attempts;
+              if (count > 0) throw error;
+              yield* plainly(request, signal);
+            };
+            return { connector: connector({ stream }), requests: () => count };
+          },
+        }),
+      ),
     );
   const failure = new ModelError('it answered with status 503.', { retryable: true });
   t.same(await refusing(failure), []);
@@ -192,28 +198,30 @@ t.test('finds connectors that read ahead without an end, or leave their socket o
   const STOPS = 'stops reading when its reader does, and closes the socket when it leaves';
   const reading = (isPaced: boolean, closes: boolean) =>
     failing(
-      modelConnectorCases({
-        open: () => connector(),
-        ...SAMPLES,
-        timeLimit: 400,
-        endless: () => {
-          let written = 0;
-          let isOpen = true;
-          const timer = isPaced ? undefined : setInterval(() => written++, 5);
-          const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
-            try {
-              for (;;) {
-                written++;
-                yield [{ type: 'text', text: 'more' }];
+      casesOf((test) =>
+        modelConnectorContract(test, {
+          open: () => connector(),
+          ...SAMPLES,
+          timeLimit: 400,
+          endless: () => {
+            let written = 0;
+            let isOpen = true;
+            const timer = isPaced ? undefined : setInterval(() => written++, 5);
+            const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
+              try {
+                for (;;) {
+                  written++;
+                  yield [{ type: 'text', text: 'more' }];
+                }
+              } finally {
+                isOpen = !closes;
               }
-            } finally {
-              isOpen = !closes;
-            }
-          };
-          t.teardown(() => clearInterval(timer));
-          return { connector: connector({ stream }), written: () => written, isOpen: () => isOpen };
-        },
-      }),
+            };
+            t.teardown(() => clearInterval(timer));
+            return { connector: connector({ stream }), written: () => written, isOpen: () => isOpen };
+          },
+        }),
+      ),
     );
   t.same(await reading(true, true), []);
   t.same(await reading(false, true), [STOPS]);

@@ -1,8 +1,8 @@
 import type { Tool, ToolSource } from '@plugboard/kernel';
 import t from 'tap';
 import { testToolCall } from '../../src/index.js';
-import { type SampleCall, toolSourceCases } from '../../src/suites/tool-source.js';
-import { failing, verdict } from '../failing.js';
+import { type SampleCall, toolSourceContract } from '../../src/suites/tool-source.js';
+import { casesOf, failing, verdict } from '../failing.js';
 
 const ECHO: Tool = {
   name: 'echo',
@@ -19,7 +19,7 @@ function source(change: Partial<Tool> = {}): ToolSource {
 }
 
 const cases = (open: () => ToolSource | Promise<ToolSource>, call = CALL) =>
-  toolSourceCases({ open, calls: [call], timeLimit: 100 });
+  casesOf((test) => toolSourceContract(test, { open, calls: [call], timeLimit: 100 }));
 
 const NAMES = 'gives every tool a different name';
 const SINGLE = 'offers exactly one tool if it is `single`';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import t from 'tap';
-import { type OpenedTransport, transportCases } from '../../src/suites/transport.js';
-import { failing } from '../failing.js';
+import { type OpenedTransport, transportContract } from '../../src/suites/transport.js';
+import { casesOf, failing } from '../failing.js';
 
 /** A TCP server as a transport. */
 function tcp(change: (server: Server, correct: OpenedTransport) => Partial<OpenedTransport['lifecycle']> = () => ({})) {
@@ -32,7 +32,7 @@ function tcp(change: (server: Server, correct: OpenedTransport) => Partial<Opene
   return { ...correct, lifecycle: { ...correct.lifecycle, ...change(server, correct) } };
 }
 
-const found = (open: () => OpenedTransport) => failing(transportCases({ open }));
+const found = (open: () => OpenedTransport) => failing(casesOf((test) => transportContract(test, { open })));
 
 const BEFORE = 'has no address before it runs';
 const URL_ADDRESS = 'has a URL as its address once it runs';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
+import { Contract, type DeclareTest } from '@plugboard/testing';
 import type { StreamEncoder } from '../answer/stream-encoder.js';
 
 export interface StreamEncoderContractOptions {
@@ -8,13 +8,8 @@ export interface StreamEncoderContractOptions {
 }
 
 /** Declares the tests of the framing of a streamed answer (`StreamEncoder`). */
-export function streamEncoderContract(test: DeclareTest, options: StreamEncoderContractOptions): void {
-  declareTests(test, streamEncoderCases(options));
-}
-
-/** The cases of `streamEncoderContract`. */
-export function streamEncoderCases({ encoder }: StreamEncoderContractOptions): readonly ContractCase[] {
-  const contract = new Contract('A stream encoder');
+export function streamEncoderContract(test: DeclareTest, { encoder }: StreamEncoderContractOptions): void {
+  const contract = new Contract('A stream encoder', test);
   contract.add('has valid headers with a content type', 'StreamEncoder.headers', async () => {
     for (const [name, value] of Object.entries(encoder.headers)) {
       validateHeaderName(name);
@@ -40,5 +35,4 @@ export function streamEncoderCases({ encoder }: StreamEncoderContractOptions): r
     const { keepAliveEvery } = encoder;
     assert.ok(Number.isFinite(keepAliveEvery) && keepAliveEvery > 0, `\`keepAliveEvery\` is ${keepAliveEvery}`);
   });
-  return contract.cases;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { SCOPES } from '@plugboard/kernel/contracts';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
+import { Contract, type DeclareTest } from '@plugboard/testing';
 import { HttpError } from '../errors/http-error.js';
 import type { Access, HttpReply, HttpRequest, HttpRoute } from '../routing/routes.js';
 import { addErrorCases } from './error-formatter.js';
@@ -27,13 +27,8 @@ export interface HttpRouteContractOptions {
  * httpRouteContract(t.test, { open: () => new WebhookRoute(), request: { method: 'POST', body: { id: 1 } } });
  * ```
  */
-export function httpRouteContract(test: DeclareTest, options: HttpRouteContractOptions): void {
-  declareTests(test, httpRouteCases(options));
-}
-
-/** The cases of `httpRouteContract`. */
-export function httpRouteCases({ open, request }: HttpRouteContractOptions): readonly ContractCase[] {
-  const contract = new Contract('An HTTP route');
+export function httpRouteContract(test: DeclareTest, { open, request }: HttpRouteContractOptions): void {
+  const contract = new Contract('An HTTP route', test);
   const sample = async (overrides: Partial<HttpRequest> = {}) => {
     const route = await open();
     const body = route.body === 'json' ? {} : undefined;
@@ -82,7 +77,6 @@ export function httpRouteCases({ open, request }: HttpRouteContractOptions): rea
     abort.abort(new Error('the caller disconnected'));
     await within(TIME_LIMIT, handled);
   });
-  return contract.cases;
 }
 
 /** Asserts that `access` is one of the forms that transport-http knows. */

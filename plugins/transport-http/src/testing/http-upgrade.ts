@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
+import { Contract, type DeclareTest } from '@plugboard/testing';
 import type { HttpUpgrade } from '../routing/upgrades.js';
 import { addErrorCases } from './error-formatter.js';
 import { assertAccess } from './http-route.js';
@@ -13,13 +13,8 @@ export interface HttpUpgradeContractOptions {
  * Declares the tests of a path for WebSockets (`HttpUpgrade`). Its messages are tested over a real
  * server.
  */
-export function httpUpgradeContract(test: DeclareTest, options: HttpUpgradeContractOptions): void {
-  declareTests(test, httpUpgradeCases(options));
-}
-
-/** The cases of `httpUpgradeContract`. */
-export function httpUpgradeCases({ open }: HttpUpgradeContractOptions): readonly ContractCase[] {
-  const contract = new Contract('An HTTP upgrade');
+export function httpUpgradeContract(test: DeclareTest, { open }: HttpUpgradeContractOptions): void {
+  const contract = new Contract('An HTTP upgrade', test);
   contract.add('has an absolute path without parameters', 'HttpUpgrade.path', async () => {
     const { path } = await open();
     assert.match(path, /^\/[^?#\s{}*:]*$/, `its path is "${path}"`);
@@ -33,5 +28,4 @@ export function httpUpgradeCases({ open }: HttpUpgradeContractOptions): readonly
     assert.equal(typeof (await open()).handle, 'function', '`handle` is not a function');
   });
   addErrorCases(contract, async () => (await open()).formatError);
-  return contract.cases;
 }

@@ -1,13 +1,15 @@
-import type { ContractCase } from '@plugboard/testing';
+import type { DeclareTest } from '@plugboard/testing';
 import t from 'tap';
 import { type ErrorFormatter, HttpError, type HttpRoute, type HttpUpgrade } from '../../src/index.js';
-import { httpRouteCases } from '../../src/testing/http-route.js';
-import { httpUpgradeCases } from '../../src/testing/http-upgrade.js';
+import { httpRouteContract } from '../../src/testing/http-route.js';
+import { httpUpgradeContract } from '../../src/testing/http-upgrade.js';
 
-/** The names of the cases that fail. */
-async function failing(cases: readonly ContractCase[]): Promise<readonly string[]> {
+/** The names of the tests of a suite that fail. */
+async function failing(declare: (test: DeclareTest) => void): Promise<readonly string[]> {
+  const cases: [string, () => Promise<void>][] = [];
+  declare((name, run) => cases.push([name, run]));
   const found: string[] = [];
-  for (const { name, run } of cases) await run().catch(() => found.push(name));
+  for (const [name, run] of cases) await run().catch(() => found.push(name));
   return found;
 }
 
@@ -21,7 +23,7 @@ const ROUTE: HttpRoute = {
 };
 
 const ofRoute = (change: Partial<HttpRoute>) =>
-  failing(httpRouteCases({ open: () => ({ ...ROUTE, ...change }), request: { body: {} } }));
+  failing((test) => httpRouteContract(test, { open: () => ({ ...ROUTE, ...change }), request: { body: {} } }));
 
 const ANSWERS = 'answers a request with a valid reply';
 const CONCURRENT = 'answers concurrent requests';
@@ -33,7 +35,7 @@ t.test('the suite of routes passes correct routes', async (t) => {
   const refuses = () => {
     throw new HttpError(404, 'not found');
   };
-  t.same(await failing(httpRouteCases({ open: () => ({ ...ROUTE, handle: refuses }) })), []);
+  t.same(await failing((test) => httpRouteContract(test, { open: () => ({ ...ROUTE, handle: refuses }) })), []);
   async function* stream() {
     yield 'a';
   }
@@ -68,7 +70,8 @@ t.test('the suite of routes finds each broken promise', async (t) => {
 
 t.test('the suite of upgrades finds each broken promise', async (t) => {
   const upgrade: HttpUpgrade = { path: '/v1/live', access: ['chat'], handle: () => {} };
-  const found = (change: Partial<HttpUpgrade>) => failing(httpUpgradeCases({ open: () => ({ ...upgrade, ...change }) }));
+  const found = (change: Partial<HttpUpgrade>) =>
+    failing((test) => httpUpgradeContract(test, { open: () => ({ ...upgrade, ...change }) }));
   t.same(await found({}), []);
   t.same(await found({ path: '/v1/:id' }), ['has an absolute path without parameters']);
   t.same(await found({ access: 'page' as unknown as ['chat'] }), ['names the scopes that a credential needs']);
@@ -77,7 +80,10 @@ t.test('the suite of upgrades finds each broken promise', async (t) => {
 
 t.test('the suites of routes and upgrades find each broken promise of their error formats', async (t) => {
   const upgrade: HttpUpgrade = { path: '/v1/live', access: ['chat'], handle: () => {} };
-  const suites = [ofRoute, (change: object) => failing(httpUpgradeCases({ open: () => ({ ...upgrade, ...change }) }))];
+  const suites = [
+    ofRoute,
+    (change: object) => failing((test) => httpUpgradeContract(test, { open: () => ({ ...upgrade, ...change }) })),
+  ];
   for (const found of suites) {
     const of = (formatError: ErrorFormatter) => found({ formatError });
     t.same(await of(({ message, code }) => ({ body: { message, code } })), []);

@@ -9,134 +9,97 @@ const ABROAD = { ...SESSION, project: 'other' };
 const FIRST: ApprovalPage = { limit: 10, order: 'asc' };
 
 /** Requests for a person's approval. */
-export function approvalCases({ add, canReopen }: Suite): void {
-  add(
-    'stores approvals with their turn',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
-      const found = await get(store, 'mcpr_1');
-      assert.deepEqual(found, { id: 'mcpr_1', session: SESSION, waits: true, text: 'asks mcpr_1 \u0000 \u{1f600} "b"' });
-      assert.equal(await store.approvals.get(SESSION.project, 'mcpr_3'), undefined);
-    },
-    SOURCE,
-  );
+export function approvalCases({ canReopen, ...suite }: Suite): void {
+  const add: Suite['add'] = (name, check) => suite.add(name, check, 'ApprovalStore');
+  add('stores approvals with their turn', async (store) => {
+    await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
+    const found = await get(store, 'mcpr_1');
+    assert.deepEqual(found, { id: 'mcpr_1', session: SESSION, waits: true, text: 'asks mcpr_1 \u0000 \u{1f600} "b"' });
+    assert.equal(await store.approvals.get(SESSION.project, 'mcpr_3'), undefined);
+  });
 
-  add(
-    'stores no approval of a turn that is refused',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1']);
-      const late = { id: 'mcpr_2', waits: true, text: 'late' };
-      await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(2), approvals: [late] }), VersionConflict);
-      assert.equal(await store.approvals.get(SESSION.project, 'mcpr_2'), undefined);
-      assert.deepEqual(await waiting(store), ['mcpr_1']);
-    },
-    SOURCE,
-  );
+  add('stores no approval of a turn that is refused', async (store) => {
+    await ask(store, SESSION, ['mcpr_1']);
+    const late = { id: 'mcpr_2', waits: true, text: 'late' };
+    await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(2), approvals: [late] }), VersionConflict);
+    assert.equal(await store.approvals.get(SESSION.project, 'mcpr_2'), undefined);
+    assert.deepEqual(await waiting(store), ['mcpr_1']);
+  });
 
-  add(
-    'changes an approval with a later turn',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
-      const settled = { id: 'mcpr_1', waits: false, text: 'settled' };
-      await store.commit(SESSION, { expected: 1, messages: turn(2), approvals: [settled] });
-      assert.equal((await get(store, 'mcpr_1'))?.text, 'settled');
-      assert.deepEqual(await waiting(store), ['mcpr_2']);
-    },
-    SOURCE,
-  );
+  add('changes an approval with a later turn', async (store) => {
+    await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
+    const settled = { id: 'mcpr_1', waits: false, text: 'settled' };
+    await store.commit(SESSION, { expected: 1, messages: turn(2), approvals: [settled] });
+    assert.equal((await get(store, 'mcpr_1'))?.text, 'settled');
+    assert.deepEqual(await waiting(store), ['mcpr_2']);
+  });
 
-  add(
-    'replaces an approval that nobody has changed since it was read, and only that',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1']);
-      const read = await store.approvals.get(SESSION.project, 'mcpr_1');
-      assert.ok(read);
-      assert.equal(await store.approvals.replace(read, { waits: false, text: 'approved' }), true);
-      assert.equal(await store.approvals.replace(read, { waits: false, text: 'denied' }), false);
-      assert.equal((await get(store, 'mcpr_1'))?.text, 'approved');
-      assert.deepEqual(await waiting(store), []);
-    },
-    SOURCE,
-  );
+  add('replaces an approval that nobody has changed since it was read, and only that', async (store) => {
+    await ask(store, SESSION, ['mcpr_1']);
+    const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+    assert.ok(read);
+    assert.equal(await store.approvals.replace(read, { waits: false, text: 'approved' }), true);
+    assert.equal(await store.approvals.replace(read, { waits: false, text: 'denied' }), false);
+    assert.equal((await get(store, 'mcpr_1'))?.text, 'approved');
+    assert.deepEqual(await waiting(store), []);
+  });
 
-  add(
-    'lets one of several concurrent replacements win',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1']);
-      const read = await store.approvals.get(SESSION.project, 'mcpr_1');
-      assert.ok(read);
-      const texts = Array.from({ length: 8 }, (_, n) => `decision ${n}`);
-      const won = await Promise.all(texts.map((text) => store.approvals.replace(read, { waits: false, text })));
-      assert.equal(won.filter(Boolean).length, 1);
-      assert.equal((await get(store, 'mcpr_1'))?.text, texts[won.indexOf(true)]);
-    },
-    SOURCE,
-  );
+  add('lets one of several concurrent replacements win', async (store) => {
+    await ask(store, SESSION, ['mcpr_1']);
+    const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+    assert.ok(read);
+    const texts = Array.from({ length: 8 }, (_, n) => `decision ${n}`);
+    const won = await Promise.all(texts.map((text) => store.approvals.replace(read, { waits: false, text })));
+    assert.equal(won.filter(Boolean).length, 1);
+    assert.equal((await get(store, 'mcpr_1'))?.text, texts[won.indexOf(true)]);
+  });
 
-  add(
-    'lists what waits in a project, in the order of the requests',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_b', 'mcpr_a']);
-      await ask(store, ABROAD, ['mcpr_x']);
-      await ask(store, OTHER, ['mcpr_c']);
-      assert.deepEqual(await waiting(store), ['mcpr_b', 'mcpr_a', 'mcpr_c']);
-      assert.deepEqual(await waiting(store, { limit: 10, order: 'desc' }), ['mcpr_c', 'mcpr_a', 'mcpr_b']);
-      assert.deepEqual(await waiting(store, { limit: 1, order: 'asc' }), ['mcpr_b']);
-      assert.deepEqual(await waiting(store, { limit: 1, order: 'asc', after: 'mcpr_b' }), ['mcpr_a']);
-      assert.deepEqual(await waiting(store, { limit: 10, order: 'desc', after: 'mcpr_a' }), ['mcpr_b']);
-      assert.deepEqual(await waiting(store, { ...FIRST, after: 'mcpr_x' }), [], 'of another project');
-      assert.deepEqual(await waiting(store, { ...FIRST, agents: [OTHER.agent] }), ['mcpr_c']);
-      assert.deepEqual(await waiting(store, { ...FIRST, agents: [] }), []);
-    },
-    SOURCE,
-  );
+  add('lists what waits in a project, in the order of the requests', async (store) => {
+    await ask(store, SESSION, ['mcpr_b', 'mcpr_a']);
+    await ask(store, ABROAD, ['mcpr_x']);
+    await ask(store, OTHER, ['mcpr_c']);
+    assert.deepEqual(await waiting(store), ['mcpr_b', 'mcpr_a', 'mcpr_c']);
+    assert.deepEqual(await waiting(store, { limit: 10, order: 'desc' }), ['mcpr_c', 'mcpr_a', 'mcpr_b']);
+    assert.deepEqual(await waiting(store, { limit: 1, order: 'asc' }), ['mcpr_b']);
+    assert.deepEqual(await waiting(store, { limit: 1, order: 'asc', after: 'mcpr_b' }), ['mcpr_a']);
+    assert.deepEqual(await waiting(store, { limit: 10, order: 'desc', after: 'mcpr_a' }), ['mcpr_b']);
+    assert.deepEqual(await waiting(store, { ...FIRST, after: 'mcpr_x' }), [], 'of another project');
+    assert.deepEqual(await waiting(store, { ...FIRST, agents: [OTHER.agent] }), ['mcpr_c']);
+    assert.deepEqual(await waiting(store, { ...FIRST, agents: [] }), []);
+  });
 
-  add(
-    'isolates the approvals of projects',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1']);
-      await ask(store, ABROAD, ['mcpr_1']);
-      const [mine, theirs] = [await get(store, 'mcpr_1'), await store.approvals.get(ABROAD.project, 'mcpr_1')];
-      assert.ok(mine && theirs);
-      await store.approvals.replace(theirs, { waits: false, text: 'theirs' });
-      assert.deepEqual(await get(store, 'mcpr_1'), mine);
-    },
-    SOURCE,
-  );
+  add('isolates the approvals of projects', async (store) => {
+    await ask(store, SESSION, ['mcpr_1']);
+    await ask(store, ABROAD, ['mcpr_1']);
+    const [mine, theirs] = [await get(store, 'mcpr_1'), await store.approvals.get(ABROAD.project, 'mcpr_1')];
+    assert.ok(mine && theirs);
+    await store.approvals.replace(theirs, { waits: false, text: 'theirs' });
+    assert.deepEqual(await get(store, 'mcpr_1'), mine);
+  });
 
-  add(
-    'deletes the approvals of a deleted session, and copies none to a fork',
-    async (store) => {
-      await ask(store, SESSION, ['mcpr_1']);
-      await ask(store, OTHER, ['mcpr_2']);
-      await store.fork(SESSION, 'copy', 1);
-      assert.deepEqual(await waiting(store), ['mcpr_1', 'mcpr_2']);
-      const read = await store.approvals.get(SESSION.project, 'mcpr_1');
-      await store.delete(SESSION);
-      assert.deepEqual(await waiting(store), ['mcpr_2']);
-      assert.equal(await store.approvals.get(SESSION.project, 'mcpr_1'), undefined);
-      assert.equal(read && (await store.approvals.replace(read, { waits: false, text: 'late' })), false);
-    },
-    SOURCE,
-  );
+  add('deletes the approvals of a deleted session, and copies none to a fork', async (store) => {
+    await ask(store, SESSION, ['mcpr_1']);
+    await ask(store, OTHER, ['mcpr_2']);
+    await store.fork(SESSION, 'copy', 1);
+    assert.deepEqual(await waiting(store), ['mcpr_1', 'mcpr_2']);
+    const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+    await store.delete(SESSION);
+    assert.deepEqual(await waiting(store), ['mcpr_2']);
+    assert.equal(await store.approvals.get(SESSION.project, 'mcpr_1'), undefined);
+    assert.equal(read && (await store.approvals.replace(read, { waits: false, text: 'late' })), false);
+  });
 
   if (canReopen) {
-    add(
-      'keeps approvals across a restart',
-      async (store, reopen) => {
-        await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
-        const read = await store.approvals.get(SESSION.project, 'mcpr_1');
-        if (read) await store.approvals.replace(read, { waits: false, text: 'approved' });
-        const second = await reopen();
-        assert.equal((await get(second, 'mcpr_1'))?.text, 'approved');
-        assert.deepEqual(await waiting(second), ['mcpr_2']);
-      },
-      SOURCE,
-    );
+    add('keeps approvals across a restart', async (store, reopen) => {
+      await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
+      const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+      if (read) await store.approvals.replace(read, { waits: false, text: 'approved' });
+      const second = await reopen();
+      assert.equal((await get(second, 'mcpr_1'))?.text, 'approved');
+      assert.deepEqual(await waiting(second), ['mcpr_2']);
+    });
   }
 }
-
-const SOURCE = 'ApprovalStore';
 
 /** Commits the first turn of a session with approvals. */
 function ask(store: SessionStore, id: SessionId, ids: readonly string[]): Promise<void> {
