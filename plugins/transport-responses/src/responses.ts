@@ -90,9 +90,10 @@ async function answer(
   const response = await planned.create(idempotency);
   const headers = { ...agentHeader(planned.target), ...ignoredParamsHeader(planned.ignored) };
   const note = () => request.note(response.logFields.fields());
+  const opening = response.open();
   cancelWhenStopped(response, request.signal);
   if (!encoder) onAbort(request.signal, () => response.abandon());
-  const refused = await response.open();
+  const refused = await opening;
   if (refused) {
     note();
     throw planned.errorOf(refused);

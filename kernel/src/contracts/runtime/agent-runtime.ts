@@ -75,8 +75,8 @@ export interface AgentRuntime {
 }
 
 /**
- * The events of a turn for one reader. A reader that stops early leaves: the turn ends with its
- * last reader, unless its agent says `onDisconnect: continue`.
+ * The events of a turn for one reader. A reader that stops early leaves. The turn ends with its
+ * last reader, unless its agent says `onDisconnect: continue` or its request says `resumable`.
  *
  * @experimental
  */
@@ -87,6 +87,11 @@ export interface TurnEvents extends AsyncIterable<readonly AgentEvent[]> {
    * to see how.
    */
   cancel(): Promise<void>;
+  /**
+   * Says whether anyone reads what this reader makes of the events. While nobody does, it receives
+   * them, and does not count as a reader of the turn.
+   */
+  setRead(isRead: boolean): void;
   /**
    * What has happened in the turn so far; undefined before it runs, or if the runtime keeps none.
    * It changes as the turn goes on, and is never behind the events that were read.
@@ -207,6 +212,11 @@ export interface TurnRequest {
    * the turn ends with it for all its readers, for example because the server stops.
    */
   readonly signal: AbortSignal;
+  /**
+   * Milliseconds that the turn waits for a reader to come back after the last one has left. By
+   * default it ends at once.
+   */
+  readonly resumable?: number | undefined;
   /** Present if the request has an idempotency key. */
   readonly idempotency?: TurnIdempotency | undefined;
   /**

@@ -5,7 +5,6 @@ import {
   type Failure,
   failed,
   failureOf,
-  type Timer,
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
@@ -21,17 +20,10 @@ import type { EventReader } from './event-reader.js';
  * its response is queued.
  */
 const QUEUED_AFTER = 100;
-/** Milliseconds that a stored response runs on without a reader before it is cancelled. */
-const RESUME_TIMEOUT = 30_000;
-
 interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
   /** Whether it can be found again by its id. */
   readonly stored: boolean;
-  /** Whether it waits for a reader to come back after the last one left. */
-  readonly resumable: boolean;
-  /** Whether it runs to its end without readers. */
-  readonly outlivesReaders: boolean;
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
   /** The memory of the request, which it holds until its readers have left. */
@@ -54,13 +46,20 @@ export interface ResponseWork {
   /** The items of the request. */
   readonly input: readonly InputItem[];
   /** Runs the turn. Called once. */
-  run(signal: AbortSignal): AgentEvents & Pick<TurnEvents, 'record'>;
+  run(signal: AbortSignal): RunningResponse;
   /** Receives each batch of the turn's events. */
   observe(batch: readonly AgentEvent[]): void;
   /** Stores the response. Its end is reported after that. */
   store(end: ResponseEnd): Promise<void>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
+}
+
+/** The turn of a response. */
+export interface RunningResponse {
+  readonly events: AgentEvents;
+  /** Undefined if no turn of the runtime is behind the events. */
+  readonly turn: TurnEvents | undefined;
 }
 
 /**
@@ -70,8 +69,8 @@ export interface ResponseWork {
  * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting
  *    in a queue.
  * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
- * 3. It ends as its turn ends. `cancel` only asks the turn to end. A stored response waits 30 s for
- *    a reader to come back after the last one has left.
+ * 3. It ends as its turn ends. `cancel` only asks the turn to end. The turn knows whether anyone
+ *    reads the response, and decides what happens when nobody does.
  * 4. Its memory, which the turn reserves, is free again when it has ended and its readers have
  *    left.
  */
@@ -88,12 +87,9 @@ export class LiveResponse {
   readonly #resolveEnded: (end: ResponseEnd) => void;
   readonly #leaveAccount: () => void;
   #work: ResponseWork | undefined;
-  /** The turn, until the response has ended. */
-  #source: Pick<TurnEvents, 'record'> = {};
+  /** Until the response has ended. */
+  #turn: TurnEvents | undefined;
   #end: ResponseEnd | undefined;
-  #isAbandoned = false;
-  /** Runs while nobody reads. */
-  #resumeTimer: Timer | undefined;
 
   constructor(options: LiveResponseOptions) {
     this.id = options.encoder.id;
@@ -149,10 +145,10 @@ export class LiveResponse {
   async open(): Promise<Failure | undefined> {
     const { clock, ahead, ignored } = this.#options;
     if (!this.#work) throw new Error('the response has ended');
-    const source = this.#work.run(this.#abort.signal);
-    this.#source = source;
-    const turn = source[Symbol.asyncIterator]();
-    const first = turn.next();
+    const { events, turn } = this.#work.run(this.#abort.signal);
+    this.#turn = turn;
+    const batches = events[Symbol.asyncIterator]();
+    const first = batches.next();
     const late = Promise.withResolvers<'late'>();
     const timer = ahead !== undefined && clock.after(QUEUED_AFTER, () => late.resolve('late'));
     const begun = await Promise.race([first, late.promise]).catch(() => undefined); // `#drive` handles it
@@ -166,7 +162,7 @@ export class LiveResponse {
       this.#events.write(this.#encoder.begin('in_progress'));
     }
     if (this.#encoder.extensions && ignored.length > 0) this.#events.write([this.#encoder.ignoredParams(ignored)]);
-    void this.#drive(first, turn);
+    void this.#drive(first, batches);
     return undefined;
   }
 
@@ -179,7 +175,7 @@ export class LiveResponse {
   read(from: number, extensions: boolean): EventReader | undefined {
     const reader = this.#events.join(from, extensions);
     if (!reader) return undefined;
-    this.#resumeTimer?.cancel();
+    if (this.#events.readers === 1) this.#turn?.setRead(true);
     // Responses that are not stored cannot be resumed, so their events are dropped.
     if (!this.stored) this.#events.dropRead();
     return reader;
@@ -195,14 +191,9 @@ export class LiveResponse {
     this.#events.removeLimit();
   }
 
-  /** The caller has disconnected and cannot come back. */
+  /** The caller has disconnected before it could read anything. */
   abandon(): void {
-    this.#isAbandoned = true;
-    if (!this.#options.outlivesReaders) this.cancel();
-  }
-
-  get isAbandoned(): boolean {
-    return this.#isAbandoned;
+    this.#turn?.setRead(false);
   }
 
   /** Whether a turn that failed at once has no response. A cancelled one has. */
@@ -210,13 +201,16 @@ export class LiveResponse {
     return code !== 'context_length_exceeded' && !this.#abort.signal.aborted;
   }
 
-  async #drive(first: Promise<IteratorResult<readonly AgentEvent[]>>, turn: AsyncIterator<readonly AgentEvent[]>): Promise<void> {
+  async #drive(
+    first: Promise<IteratorResult<readonly AgentEvent[]>>,
+    batches: AsyncIterator<readonly AgentEvent[]>,
+  ): Promise<void> {
     let last: readonly string[];
     try {
-      last = await this.#publish(first, turn);
+      last = await this.#publish(first, batches);
     } catch (error) {
       this.#options.log.error({ err: error, response_id: this.id }, 'a response failed');
-      await turn.return?.();
+      await batches.return?.();
       last = this.#encode([failed(failureOf(error, true))]);
     }
     const { end } = this.#encoder;
@@ -229,9 +223,9 @@ export class LiveResponse {
   /** Publishes the turn as it goes on. Returns the events of its last batch. */
   async #publish(
     first: Promise<IteratorResult<readonly AgentEvent[]>>,
-    turn: AsyncIterator<readonly AgentEvent[]>,
+    batches: AsyncIterator<readonly AgentEvent[]>,
   ): Promise<readonly string[]> {
-    for (let next = await first; ; next = await turn.next()) {
+    for (let next = await first; ; next = await batches.next()) {
       if (next.done) throw new Error('the events of a turn ended without a terminal event');
       const events = this.#encode(next.value);
       if (this.#encoder.end) return events;
@@ -243,7 +237,7 @@ export class LiveResponse {
   #encode(batch: readonly AgentEvent[]): readonly string[] {
     this.#work?.observe(batch);
     this.logFields.add(batch);
-    return this.#encoder.write(batch, { merges: this.#events.isPressed, turn: this.#source });
+    return this.#encoder.write(batch, { merges: this.#events.isPressed, turn: this.#turn });
   }
 
   async #store(end: ResponseEnd): Promise<void> {
@@ -263,21 +257,18 @@ export class LiveResponse {
 
   #conclude(end: ResponseEnd): void {
     this.#end = end;
-    this.#resumeTimer?.cancel();
     this.#encoder.release();
     this.#events.close();
     if (this.#events.readers === 0) this.#leaveAccount();
     this.#resolveEnded(end);
     this.#work?.onEnd(end);
     this.#work = undefined;
-    this.#source = {};
+    this.#turn = undefined;
   }
 
   #onReaderLeft(): void {
     if (this.#events.readers > 0) return;
     if (this.#end) this.#leaveAccount();
-    else if (this.#options.outlivesReaders) return;
-    else if (this.#options.resumable) this.#resumeTimer = this.#options.clock.after(RESUME_TIMEOUT, () => this.cancel());
-    else this.cancel();
+    else this.#turn?.setRead(false);
   }
 }

@@ -1,24 +1,20 @@
 import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
-import {
-  type AgentEvents,
-  type AgentRuntime,
-  NO_USAGE,
-  Transcript,
-  type TurnEvents,
-  type TurnIdempotency,
-} from '@plugboard/kernel/contracts';
+import { type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { type AnswerFold, TurnLogFields } from '@plugboard/turn-routes';
 import type { ResponseEnd } from '../events/outcome.js';
 import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder.js';
 import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
-import { LiveResponse } from '../live/live-response.js';
+import { LiveResponse, type RunningResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/conversation-name.js';
 import type { Plan, ResponseCaller } from './response-plan.js';
 import type { ResponseSession } from './response-session.js';
 import { ResponseSessions } from './response-sessions.js';
 import { StoredResponses } from './stored-responses.js';
+
+/** Milliseconds that a stored response runs on without a reader. */
+const RESUME_TIMEOUT = 30_000;
 
 /** Creates the response of a plan, and keeps what is left of it at its end. */
 export class ResponseRunner {
@@ -65,10 +61,8 @@ export class ResponseRunner {
       }),
       stored,
       logFields: new TurnLogFields(),
-      resumable: stored && caller.resumable,
       incremental: caller.incremental,
       account: caller.account,
-      outlivesReaders: target.onDisconnect === 'continue' && (stored || session !== undefined),
       ahead: session && this.#sessions.ahead(session),
       ignored: plan.ignored,
       work: {
@@ -76,7 +70,7 @@ export class ResponseRunner {
         run: (signal) => this.#run(plan, session, signal, idempotency),
         observe: (batch) => transcript?.add(batch),
         store: async (end) => {
-          if (!stored || !session || isUntold(end, response, caller)) return;
+          if (!stored || !session || isUntold(end, caller)) return;
           const document = { turn: end.turn ?? 0, response: end.response, input: plan.input, carried: plan.carried };
           await this.#stored.put(head.id, document, session, target, principal);
         },
@@ -113,12 +107,15 @@ export class ResponseRunner {
     session: ResponseSession | undefined,
     signal: AbortSignal,
     idempotency: TurnIdempotency | undefined,
-  ): AgentEvents & Pick<TurnEvents, 'record'> {
-    const { request, caller, head, turn } = plan;
-    if (request.generate === false) return warmUp(head.id, turn.target.name);
-    if (plan.compaction) return plan.compaction.sealed(this.#runtimes.one().run({ ...turn, signal }));
-    return this.#runtimes.one().run({
-      ...turn,
+  ): RunningResponse {
+    const { request, caller, head, turn: asked, stored } = plan;
+    if (request.generate === false) return { events: warmUp(head.id, asked.target.name), turn: undefined };
+    if (plan.compaction) {
+      const turn = this.#runtimes.one().run({ ...asked, signal });
+      return { events: plan.compaction.sealed(turn), turn };
+    }
+    const turn = this.#runtimes.one().run({
+      ...asked,
       id: head.id.slice(head.id.indexOf('_') + 1),
       session: session && {
         key: session.key,
@@ -127,8 +124,10 @@ export class ResponseRunner {
         fingerprint: session.isChain ? undefined : caller.fingerprint,
       },
       signal,
+      resumable: stored && caller.resumable ? RESUME_TIMEOUT : 0,
       idempotency,
     });
+    return { events: turn, turn };
   }
 
   #onEnd(
@@ -140,7 +139,7 @@ export class ResponseRunner {
   ): void {
     if (session) this.#sessions.end(session);
     this.#live.end(response, caller.resumable);
-    const isLost = isUntold(end, response, caller);
+    const isLost = isUntold(end, caller);
     if (session) this.#tidy(session, { isLost, isKept: stored && !isLost }, caller);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
@@ -180,16 +179,9 @@ export class ResponseRunner {
  * in its place, because the turn was refused or failed before the head of a reply was sent, or it
  * has disconnected before.
  */
-function isUntold(
-  { outcome, response: text, failure }: ResponseEnd,
-  response: LiveResponse,
-  { incremental }: ResponseCaller,
-): boolean {
-  if (text === '') return true;
-  return (
-    !incremental &&
-    (outcome.status === 'failed' || outcome.reason === 'shutdown' || (response.isAbandoned && failure !== undefined))
-  );
+function isUntold({ outcome, response, failure }: ResponseEnd, { incremental }: ResponseCaller): boolean {
+  if (response === '') return true;
+  return !incremental && (outcome.status === 'failed' || outcome.reason === 'shutdown' || failure?.code === 'abandoned');
 }
 
 /** A turn without a model call, for `generate: false`: the conversation is prepared. */

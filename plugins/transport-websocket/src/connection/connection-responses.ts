@@ -202,16 +202,12 @@ export class ConnectionResponses {
     const response = await planned.create();
     this.#running.set(response.id, response);
     try {
-      // A stored response waits for its client to come back, even if the client leaves before the
-      // first event.
-      const leave = () => {
-        if (!response.stored) response.abandon();
-      };
+      const opening = response.open();
+      started();
+      const leave = () => response.abandon();
       this.#leaving.add(leave);
       if (this.#closed) leave();
       if (this.#stopped) response.cancel(this.#stopped);
-      const opening = response.open();
-      started();
       const refused = await opening;
       this.#leaving.delete(leave);
       if (refused) throw planned.errorOf(refused);

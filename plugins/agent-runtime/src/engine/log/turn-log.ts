@@ -99,12 +99,17 @@ export class TurnLog {
     this.#watchers.push(watcher);
   }
 
+  /** Makes a watcher of a reader, or a reader of it again, at its position. */
+  setReader(one: LogReader, isReader: boolean): void {
+    this.#remove(one);
+    if (isReader) this.addReader(one);
+    else this.addWatcher(one);
+    this.moved();
+  }
+
   /** Removes a reader or watcher. The writer no longer waits for it. */
   leave(one: LogPosition): void {
-    for (const list of [this.#readers, this.#watchers ?? []]) {
-      const index = (list as LogPosition[]).indexOf(one);
-      if (index >= 0) list.splice(index, 1);
-    }
+    this.#remove(one);
     this.moved();
   }
 
@@ -149,6 +154,13 @@ export class TurnLog {
     for (const reader of this.#readers.slice()) reader.wake();
     for (const watcher of this.#watchers?.slice() ?? []) watcher.wake();
     this.#drop();
+  }
+
+  #remove(one: LogPosition): void {
+    for (const list of [this.#readers, this.#watchers ?? []]) {
+      const index = (list as LogPosition[]).indexOf(one);
+      if (index >= 0) list.splice(index, 1);
+    }
   }
 
   get #isFull(): boolean {

@@ -16,8 +16,8 @@ export interface ReadTurn {
   readonly record: TurnRecord | undefined;
   /** Ends the turn for all its readers. Resolves when it has ended. */
   cancel(): Promise<void>;
-  /** A reader stopped before the end. It is no longer a reader then. */
-  onReaderLeft(): void;
+  /** A reader stopped before the end, or is read again: the log has fewer readers, or more. */
+  onReaders(): void;
   /** What the reader is told whose account has no memory for the answer. */
   shortage(account: Account): Batch;
 }
@@ -58,6 +58,12 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
     return this.#turn.cancel();
   }
 
+  setRead(isRead: boolean): void {
+    if (this.#isGone) return;
+    this.#turn.log.setReader(this, isRead);
+    this.#turn.onReaders();
+  }
+
   next(): Promise<Read> {
     const batch = this.#read();
     if (batch) return Promise.resolve({ value: batch, done: false });
@@ -73,7 +79,7 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
     this.#last = undefined;
     this.#leave();
     this.wake();
-    if (isEarly) this.#turn.onReaderLeft();
+    if (isEarly) this.#turn.onReaders();
     return Promise.resolve(OVER);
   }
 
@@ -125,7 +131,7 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
     if (fits && !isLast) return batch;
     this.#leave();
     if (fits) return batch;
-    if (!isLast) this.#turn.onReaderLeft();
+    if (!isLast) this.#turn.onReaders();
     return this.#turn.shortage(this.#account);
   }
 

@@ -86,6 +86,8 @@ export class TurnTask {
   #started: AgentEvent | undefined;
   readonly #deferred: (() => void)[] = [];
   #settling: Timer | undefined;
+  /** Runs while a turn that is resumable has no reader. */
+  #absence: Timer | undefined;
   readonly #leaveAccount: () => void;
 
   constructor({ request, account, fingerprint, idempotent, clock }: TurnTaskOptions) {
@@ -129,12 +131,13 @@ export class TurnTask {
   }
 
   /**
-   * Whether the turn continues when its last reader has left. The caller must have a way to its
-   * answer: a session, or an idempotency key.
+   * Milliseconds that the turn goes on without a reader. To continue to its end, its caller must
+   * have a way to its answer: a session, or an idempotency key.
    */
-  get #outlivesReaders(): boolean {
-    const { target, session } = this.request;
-    return target.onDisconnect === 'continue' && (session !== undefined || this.idempotent !== undefined);
+  get #patience(): number {
+    const { target, session, resumable = 0 } = this.request;
+    const isReachable = session !== undefined || this.idempotent !== undefined;
+    return target.onDisconnect === 'continue' && isReachable ? Number.POSITIVE_INFINITY : resumable;
   }
 
   /** What has happened in the turn so far; undefined before it runs. */
@@ -276,6 +279,7 @@ export class TurnTask {
     this.#state = state;
     this.#terminal = end;
     this.#settling?.cancel();
+    this.#absence?.cancel();
     this.recorder?.end(end);
     for (let release = this.#deferred.pop(); release; release = this.#deferred.pop()) release();
     this.log.write(last);
@@ -283,9 +287,13 @@ export class TurnTask {
     this.#resolveEnded(end);
   }
 
-  /** A reader stopped reading, or has no memory for more. */
-  onReaderLeft(): void {
-    if (this.log.readers === 0 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
+  onReaders(): void {
+    this.#absence?.cancel();
+    if (this.log.readers > 0 || this.hasEnded) return;
+    const patience = this.#patience;
+    if (patience === 0) this.requestEnd(callerDisconnected());
+    else if (patience < Number.POSITIVE_INFINITY)
+      this.#absence = this.#clock.after(patience, () => this.requestEnd(notResumed()));
   }
 
   shortage(account: Account): Batch {
@@ -307,13 +315,20 @@ export class TurnTask {
   #onDisconnect(reader: TurnReader, reason: unknown): void {
     if (reason instanceof TurnError) this.requestEnd(reason);
     // The end of the turn says how it ended.
-    else if (this.log.readers === 1 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
-    else reader.endWith([this.#failure(callerDisconnected())]);
+    else if (this.log.readers === 1 && this.#patience === 0) this.requestEnd(callerDisconnected());
+    else {
+      reader.endWith([this.#failure(callerDisconnected())]);
+      this.onReaders();
+    }
   }
 
   #failure(error: TurnError): TurnFailed {
     return failed(failureOf(error, this.#toolsRan));
   }
+}
+
+function notResumed(): TurnError {
+  return new TurnError('turn_cancelled', 'The turn was cancelled: its reader did not come back in time.');
 }
 
 function callerDisconnected(): TurnError {

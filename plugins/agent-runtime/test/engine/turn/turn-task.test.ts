@@ -11,8 +11,10 @@ const finished: AgentEvent = { type: 'finished', reason: 'stop', usage: NO_USAGE
 const stopped = new TurnError('stopped', 'The server stopped.');
 
 /** A turn of an agent, and what was released in which order. */
-async function turnOf(options: { onDisconnect?: 'continue' | 'cancel'; signal?: AbortSignal; fingerprint?: string } = {}) {
-  const { onDisconnect = 'cancel', signal = new AbortController().signal, fingerprint } = options;
+async function turnOf(
+  options: { onDisconnect?: 'continue' | 'cancel'; signal?: AbortSignal; fingerprint?: string; resumable?: number } = {},
+) {
+  const { onDisconnect = 'cancel', signal = new AbortController().signal, fingerprint, resumable } = options;
   const app = await startRuntime({
     agents: { assistant: { model: 'fast', onDisconnect } },
     models: { fast: new ScriptedModel([]) },
@@ -21,7 +23,7 @@ async function turnOf(options: { onDisconnect?: 'continue' | 'cancel'; signal?: 
   const budget = new Budget({ name: 'memory of callers', unit: 'bytes', limit: 1_000_000, setting: 'limits.memory' });
   const turn = new TurnTask({
     account: new Account(budget, undefined),
-    request: request(app.target(), { session: { key: 's' }, signal }),
+    request: request(app.target(), { session: { key: 's' }, signal, resumable }),
     fingerprint,
     idempotent: undefined,
     clock,
@@ -116,6 +118,44 @@ t.test('the last reader ends the turn, unless its agent continues without reader
     t.equal(turn.signal.aborted, onDisconnect === 'cancel');
     if (onDisconnect === 'cancel') await turn.fail(turn.signal.reason);
     t.match(endOf(await collect(second)), { failure: { code: 'abandoned' } });
+  }
+});
+
+t.test('a turn that is resumable waits for its reader, which still receives it and does not hold it back', async (t) => {
+  const { turn, clock, hang } = await turnOf({ resumable: 30_000 });
+  hang();
+  const reader = turn.events[Symbol.asyncIterator]();
+  const text = (size: number): AgentEvent => ({ type: 'text', text: 'x'.repeat(size) });
+  for (const isRead of [false, true, false]) {
+    turn.events.setRead(isRead);
+    clock.advance(29_999);
+    const full = turn.write([text(100_000)]);
+    t.equal(full !== undefined, isRead, 'only a reader that is read makes the turn wait');
+    t.match(await reader.next(), { value: [{ type: 'text' }] });
+    await full;
+    t.notOk(turn.signal.aborted);
+  }
+  clock.advance(1);
+  t.match(turn.signal.reason, { code: 'turn_cancelled' });
+
+  const second = await turnOf({ resumable: 30_000, fingerprint: 'f' });
+  second.hang();
+  const joined = second.turn.join(new AbortController().signal, second.turn.account);
+  second.turn.events.setRead(false);
+  second.clock.advance(60_000);
+  t.notOk(second.turn.signal.aborted, 'another reader is left');
+  joined.setRead(false);
+  second.turn.finish([finished]);
+  second.clock.advance(60_000);
+  t.notOk(second.turn.signal.aborted, 'it has ended');
+  t.equal(endOf(await collect(second.turn.events)).type, 'finished');
+
+  for (const onDisconnect of ['cancel', 'continue'] as const) {
+    const { turn, clock, hang } = await turnOf({ onDisconnect, ...(onDisconnect === 'continue' && { resumable: 30_000 }) });
+    hang();
+    turn.events.setRead(false);
+    clock.advance(60_000);
+    t.equal(turn.signal.aborted, onDisconnect === 'cancel', onDisconnect);
   }
 });
 
