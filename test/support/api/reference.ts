@@ -12,7 +12,7 @@ What plugins and programs import, generated from the doc comments (\`${UPDATE}\`
 shows the whole comments. [Writing plugins](../guides/writing-plugins.md) introduces the interface by examples.
 
 A change that breaks users comes only with a new major version, except for what is marked \`@experimental\`: the change
-log says how that changes. All properties are \`readonly\`, and optional ones may be \`undefined\`: both are left out here.
+log says how that changes, and your editor shows its members. All properties are \`readonly\`, and optional ones may be \`undefined\`: both are left out here.
 
 ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifier)}): ${exports.length} names`).join('\n')}
 `;
@@ -46,7 +46,12 @@ function described({ kind, stability, summary, tags, signature, declaration }: A
   const text = isStable && kind !== 'class' && /^1\. /m.test(summary) ? summary : firstSentence(summary);
   const errors = tags.filter((tag) => tag.startsWith('@throws'));
   const said = [...(isStable ? [] : ['@experimental']), text, ...errors].join(' ');
-  return `/** ${said} */\n${compact(isStable ? withShortComments(declaration) : signature)}`;
+  return `/** ${said} */\n${compact(isStable ? withShortComments(declaration) : withoutMembers(kind, signature))}`;
+}
+
+/** The members of an experimental interface are left to the editor. */
+function withoutMembers(kind: string, signature: string): string {
+  return kind === 'interface' ? signature.replace(/\{[\s\S]*\}$/, '{ … }') : signature;
 }
 
 /** The units of numbers: what a name and a type do not say. */
