@@ -39,15 +39,9 @@ export interface ServerConfig {
 export interface ComposeOptions {
   /** The configuration file. By default `plugboard.yaml`. */
   readonly file?: string;
-  /**
-   * The configuration as an object, instead of a file. `use` can be a plugin object. `${NAME}` is
-   * plain text here: a program has its own environment.
-   */
+  /** The configuration as an object. `use` can be a plugin object; `${NAME}` is plain text. */
   readonly config?: ServerConfig;
-  /**
-   * The working folder: `file` and the paths in `config` are relative to it, and packages are
-   * searched in it.
-   */
+  /** The working folder: packages are searched in it, and paths are relative to it. */
   readonly cwd?: string;
   /** The values of `${NAME}` in the file. By default the process's environment. */
   readonly env?: Environment;

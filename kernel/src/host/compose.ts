@@ -14,10 +14,7 @@ export interface ComposeOptions extends ReadOptions {
   readonly ids?: IdSource;
   /** Receives log lines. By default they go to standard error. */
   readonly logTo?: LogSink;
-  /**
-   * Leaves out entries with mistakes instead of throwing, for callers that need only other entries.
-   * The server cannot be started.
-   */
+  /** Leaves out entries with mistakes instead of throwing. Such a server cannot be started. */
   readonly partial?: boolean;
 }
 

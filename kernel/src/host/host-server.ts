@@ -128,10 +128,7 @@ export class HostServer implements Server {
     }
   }
 
-  /**
-   * Logs one line for all disabled entries: variables that are not set are part of a normal start.
-   * A missing package is not, and has a line of its own.
-   */
+  /** Logs one line for all disabled entries, but one for each that lacks its package. */
   #logDisabled(): void {
     const lacksPackage = ({ reason = '' }: EntryReport) => reason.startsWith('the package ');
     const all = this.host.entries().filter(({ status }) => status === 'disabled');

@@ -60,10 +60,7 @@ export class Inspection {
     return this.#of.revision().configuration;
   }
 
-  /**
-   * What works but should be changed: deprecated plugins and options, second copies of the kernel,
-   * contributions that no entry reads. One sentence each.
-   */
+  /** What works but should be changed: deprecations, copies of the kernel, unread contributions. */
   get warnings(): readonly string[] {
     return [
       ...warningsOf(this.#of.revision().enabled, this.#of.revision().configuration.source),
@@ -90,10 +87,7 @@ export class Inspection {
     return [...new Set([...own, ...named])];
   }
 
-  /**
-   * The names of the variables that the configuration takes secrets from, those of a refused change
-   * included.
-   */
+  /** The variables that secrets come from, those of a refused change included. */
   get secretVariables(): ReadonlySet<string> {
     return new Set(
       [this.#of.revision().configuration, this.#of.lastRead()].flatMap(({ secretVariables }) => [...secretVariables]),
@@ -140,10 +134,7 @@ export class Inspection {
       );
   }
 
-  /**
-   * The keys of a section, or of another map of the file's top level. Disabled entries are
-   * included.
-   */
+  /** The keys of a section or of another top-level map, disabled entries included. */
   keys(section: string): readonly string[] {
     return this.#of.revision().entries(section);
   }

@@ -14,10 +14,7 @@ export interface ReloadResult {
   readonly failures: readonly PluginError[];
   /** What changed in the configuration. Empty if it is the same, and if the change was refused. */
   readonly changes: readonly ConfigChange[];
-  /**
-   * Why the change was refused: nothing has changed then. ConfigError for mistakes in the file,
-   * ReloadError if an entry did not start.
-   */
+  /** Why the change was refused, and nothing has changed: ConfigError, or ReloadError. */
   readonly refused?: HostError | undefined;
   /** From the request to the new configuration in force. */
   readonly milliseconds: number;
@@ -60,9 +57,6 @@ export interface Server {
    * @param config the new configuration, if the server was composed from an object.
    */
   reload(config?: object): Promise<ReloadResult>;
-  /**
-   * Stops everything that has started. Safe without a start, and twice. Never rejects: returns the
-   * failures.
-   */
+  /** Stops everything, also without a start or twice. Never rejects: returns the failures. */
   stop(options?: StopOptions): Promise<readonly PluginError[]>;
 }

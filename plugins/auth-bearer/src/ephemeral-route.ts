@@ -10,10 +10,7 @@ const MAX_BODY = 16_384;
 /** Names in a list of a body. */
 const MAX_NAMES = 64;
 
-/**
- * `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or
- * fewer.
- */
+/** `POST /v1/ephemeral_tokens`: a token for one use within a minute, with no further rights. */
 export class EphemeralTokenRoute implements HttpRoute {
   readonly method = 'POST';
   readonly path = '/v1/ephemeral_tokens';

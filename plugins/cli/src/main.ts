@@ -85,10 +85,7 @@ export async function main(argv: readonly string[]): Promise<never> {
   process.exit(code);
 }
 
-/**
- * Waits until everything that was written has left the process, or cannot. The end of the process
- * would cut what a pipe has not taken yet.
- */
+/** Waits until a pipe has taken what was written: the end of the process would cut it. */
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => void stream.write('', () => resolve()));
 }

@@ -3,10 +3,7 @@ import { parseBaseUrl } from './http/endpoint.js';
 import { ROLES, SCHEMA_FORMS, THINK_TAGS, TOKEN_PARAMS, TOOL_IDS } from './provider/dialect.js';
 import { PROVIDERS } from './provider/presets.js';
 
-/**
- * Characters of a header value (RFC 9110, section 5.5). A key with a trailing newline is the usual
- * mistake.
- */
+/** Characters of a header value (RFC 9110, 5.5). The usual mistake is a trailing newline. */
 const HEADER_VALUE = '^[\\t\\x20-\\x7e\\x80-\\xff]*$';
 
 export const configSchema = {

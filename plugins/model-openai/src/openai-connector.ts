@@ -114,10 +114,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     return exchange.batches;
   }
 
-  /**
-   * Servers that want reasoning back want it in turns with tool calls. Results may be followed by
-   * their images.
-   */
+  /** Servers want reasoning back in turns with tool calls. Images may follow the results. */
   #keepsReasoning(messages: ModelRequest['messages']): 'always' | 'with calls' | 'never' {
     if (this.#dialect.omit.has('reasoning')) return 'never';
     return messages.slice(-2).some(({ role }) => role === 'tool') ? 'always' : 'with calls';

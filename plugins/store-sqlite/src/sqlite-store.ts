@@ -117,10 +117,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
   };
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
-  /**
-   * Undefined before `start` and after `stop`, which may come between a write and the work after
-   * it.
-   */
+  /** Undefined before `start` and after `stop`, which may come before the work after a write. */
   #opened: OpenStore | undefined;
   #lastSlice: Promise<unknown> = Promise.resolve();
 
@@ -350,10 +347,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
   }
 
-  /**
-   * Copies one slice of one fork at a time: slices of several forks in one transaction would add
-   * up.
-   */
+  /** Copies slices of forks one at a time: several in one transaction would add up. */
   #copySlice(fork: Fork): Promise<Fork> {
     const copied = this.#lastSlice.then(() => this.#write('committed', ({ forks }) => forks.copy(fork)));
     this.#lastSlice = copied.catch(() => {}); // thrown to the fork that it belongs to

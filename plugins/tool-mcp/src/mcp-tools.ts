@@ -18,10 +18,7 @@ import type { McpTransport } from './protocol/mcp-transport.js';
 import { listedTools } from './tools/listed-tools.js';
 import { toolResultOf } from './tools/tool-result.js';
 
-/**
- * Milliseconds before the first restart of a server. Each failed restart doubles it, up to the
- * maximum.
- */
+/** Milliseconds before the first restart. Each that fails doubles it, up to the maximum. */
 const FIRST_RESTART_DELAY = 1000;
 const MAX_RESTART_DELAY = 30_000;
 /** Milliseconds that a server must have run for the delay to start from the first one again. */
@@ -30,9 +27,7 @@ const STABLE_AFTER = 30_000;
 const MAX_SKIPPED = 10;
 /** Milliseconds for a start or restart, and for reading a changed list. */
 const ATTEMPT_LIMIT = 10_000;
-/**
- * Milliseconds from a change of the list to reading it: servers report every single change of many.
- */
+/** Milliseconds from a change of the list to reading it: servers report every single one. */
 const CHANGES_SETTLE = 100;
 /** Milliseconds from the reading of a changed list to the next one. */
 const MIN_INTERVAL = 1000;
@@ -223,10 +218,7 @@ export class McpTools implements ToolSource, Lifecycle {
     }
   }
 
-  /**
-   * A signal that is aborted at the time limit of an attempt, unless that is cancelled, and when
-   * the entry stops.
-   */
+  /** A signal for an attempt: aborted at its time limit, if any, and when the entry stops. */
   #limit(outer: AbortSignal = this.#stopping.signal): { readonly signal: AbortSignal; cancel(): void } {
     const late = new AbortController();
     const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));

@@ -99,10 +99,7 @@ function visibilityOf(
   };
 }
 
-/**
- * The path in the request of a field that the runtime names: `messages[3].content`,
- * `tools[0].function.name`.
- */
+/** The path of a field that the runtime names: `messages[3].content`, `tools[0].function.name`. */
 function pathOf(param: string, paths: RequestMessages['paths']): string {
   const path = /^messages\[(\d+)\]/.exec(param);
   if (path) return paths[Number(path[1])] ?? 'messages';

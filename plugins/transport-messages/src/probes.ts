@@ -13,10 +13,7 @@ export const PROBES: readonly HttpRoute[] = ['/', '/api/hello'].map((path) => ({
   handle: ({ requestId }) => ({ status: 200, headers: requestIdHeader(requestId) }),
 }));
 
-/**
- * Parts of the protocol that this server does not have, such as batches: errors in the protocol's
- * form.
- */
+/** Parts of the protocol that this server lacks, such as batches: errors in its form. */
 export const UNKNOWN: readonly HttpRoute[] = (['GET', 'POST', 'DELETE'] as const).map((method) => ({
   method,
   path: '/v1/messages/*rest',

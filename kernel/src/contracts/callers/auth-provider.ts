@@ -24,15 +24,9 @@ export interface AuthProvider {
 
 /** What a request presents to identify its caller. @public */
 export interface Credentials {
-  /**
-   * The token of `Authorization: Bearer`, or of a WebSocket's sub-protocol. Undefined if there is
-   * none.
-   */
+  /** The token of `Authorization: Bearer`, or of a WebSocket's sub-protocol, if there is one. */
   readonly bearer: string | undefined;
-  /**
-   * All headers of the request, by their names in lower case: for keys in other headers, cookies
-   * and signatures.
-   */
+  /** All headers of the request, by lower-case name: keys, cookies and signatures are there. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
@@ -44,10 +38,7 @@ export interface Credentials {
 export type AuthResult =
   | {
       readonly principal: Principal;
-      /**
-       * For a credential that works once: authenticates the request or connection that it began
-       * again, while that lasts.
-       */
+      /** For a credential that works once: authenticates what it began again, while that lasts. */
       readonly renew?: () => Promise<AuthResult> | AuthResult;
     }
   /** The reason, for the log only: callers always get the same message. Without the credential. */

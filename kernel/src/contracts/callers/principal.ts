@@ -4,9 +4,7 @@ export interface Principal {
   readonly project: string;
   /** The name of the token, for people. Absent in the open scope. */
   readonly token?: string;
-  /**
-   * Identifies the credential: limits are counted by it and logs name it. Absent in the open scope.
-   */
+  /** Identifies the credential in limits and logs. Absent in the open scope. */
   readonly tokenId?: string;
   /** The only agents the caller may use. If absent, all agents of the project. */
   readonly agents?: readonly string[];

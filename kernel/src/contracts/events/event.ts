@@ -107,10 +107,7 @@ export interface TurnToolCall {
   readonly name: string;
   /** JSON text as the model wrote it. */
   readonly arguments: string;
-  /**
-   * The entry that offers the tool and the tool's own name. Absent for a client tool, which the
-   * caller runs.
-   */
+  /** The entry that offers the tool, and the tool's own name. Absent for a client tool. */
   readonly tool?: { readonly entry: string; readonly name: string } | undefined;
   /** The id of the request for approval, if a person approved the call. */
   readonly approval?: string | undefined;
@@ -242,9 +239,7 @@ export type FailureCode =
   | 'draining'
   /** The queue of the session is full, or the turn waited too long. */
   | 'session_busy'
-  /**
-   * The conversation exceeds the context window: of the agent that says `error`, or of its model.
-   */
+  /** The conversation exceeds the context window, of the agent or of its model. */
   | 'context_length_exceeded'
   /** The model server refuses the content of the request. */
   | 'content_filter'
@@ -258,9 +253,7 @@ export type FailureCode =
   | 'turn_cancelled'
   /** Another request deleted the session. */
   | 'session_deleted'
-  /**
-   * A limit is reached: requests per minute or turns at once of the caller, or the model server's.
-   */
+  /** A limit of the caller or of the model server is reached: requests, or turns at once. */
   | 'rate_limited'
   /** The caller has no session with that id. */
   | 'conversation_not_found'

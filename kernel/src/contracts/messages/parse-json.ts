@@ -1,10 +1,7 @@
 import { parse } from 'secure-json-parse';
 
 const BYTE_ORDER_MARK = 0xfeff;
-/**
- * Without them, no key of a text can be `__proto__`. Searching for a string is much faster than for
- * a pattern.
- */
+/** Without them, no key can be `__proto__`. Finding a string is much faster than a pattern. */
 const MAY_NAME_PROTO = ['__proto__', '\\u'];
 
 /**

@@ -60,32 +60,17 @@ export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model
 export interface ModelRequest {
   /** The conversation. An `extra` in it is this connection's own. */
   readonly messages: readonly Message[];
-  /**
-   * The tools the model may call: the agent's by name, then the caller's by name. If empty, none
-   * are declared.
-   */
+  /** The tools the model may call: the agent's by name, then the caller's by name. */
   readonly tools: readonly ToolDeclaration[];
-  /**
-   * Sampling parameters by their names in the protocol, including `tool_choice`. Only supported
-   * ones.
-   */
+  /** Supported sampling parameters by their names in the protocol, `tool_choice` included. */
   readonly params: Readonly<Record<string, unknown>>;
-  /**
-   * Whether the answer is read while it is written. If not, a connector may request it whole, which
-   * costs less.
-   */
+  /** Whether the answer is read while it is written. If not, requesting it whole costs less. */
   readonly incremental: boolean;
-  /**
-   * The tools whose calls the caller reads while the model writes them: only these may have
-   * `tool-call-delta` events. None if absent.
-   */
+  /** Tools whose calls the caller reads while they are written: `tool-call-delta` events. */
   readonly streamedTools?: readonly string[] | undefined;
   /** The id of the request that the turn answers, as callers and logs know it. */
   readonly requestId: string;
-  /**
-   * Identifies the session of the turn without revealing its key: the same for all of its requests.
-   * Undefined without a session.
-   */
+  /** Identifies the session in all requests of it, without revealing its key. */
   readonly session: string | undefined;
   /** The end user, as the caller names it. */
   readonly user: string | undefined;
@@ -104,10 +89,7 @@ export interface ModelRequest {
         release(bytes: number): void;
       }
     | undefined;
-  /**
-   * Extra headers, for example of a trace. Subscribers of the `plugboard.step` channel may add some
-   * before the request is sent.
-   */
+  /** Extra headers. Subscribers of the `plugboard.step` channel may add some before it is sent. */
   readonly headers: Record<string, string>;
 }
 
@@ -211,9 +193,7 @@ export class ModelError extends Error {
   readonly retryable: boolean;
   /** The wait that the model server asked for, in seconds. Callers receive it. */
   readonly retryAfter: number | undefined;
-  /**
-   * Whether the request is at fault and not the connection: other requests on it may well succeed.
-   */
+  /** Whether the request is at fault and not the connection: other requests may succeed. */
   readonly isRequestFault: boolean;
   /**
    * Whether the model server itself reported it, and not the connector. Protocols in which every

@@ -53,10 +53,7 @@ export interface AgentRuntime {
   readonly approvals?: Approvals;
   /** What callers may know of agents. Absent if the runtime tells nothing. */
   readonly cards?: AgentCards;
-  /**
-   * Whether turns can run now: an agent and a model exist, the store works, and the server is not
-   * stopping.
-   */
+  /** Whether turns can run now: with an agent, a model and a working store, before the stop. */
   ready(): Promise<boolean>;
   /**
    * Waits until no turn runs, if the server was asked to stop; else it resolves at once. Turns that
@@ -176,27 +173,15 @@ export interface TurnRequest {
    * tool calls, and the agent's `history` decides what the model receives.
    */
   readonly history?: readonly Message[] | undefined;
-  /**
-   * The answer is a summary of the messages, by the agent's model. The agent's prompt, tools and
-   * parameters have no effect.
-   */
+  /** The answer is a summary of the messages, without the agent's prompt, tools and parameters. */
   readonly summarize?: boolean | undefined;
-  /**
-   * Tools that the caller runs itself; passed to the model unless the agent says
-   * `clientTools: ignore`.
-   */
+  /** Tools that the caller runs itself. An agent with `clientTools: ignore` does not get them. */
   readonly clientTools: readonly ToolDeclaration[];
-  /**
-   * The caller's sampling parameters by their names in the protocol. May include some that the
-   * target ignores.
-   */
+  /** The caller's sampling parameters by protocol name. The target may ignore some. */
   readonly params: Readonly<Record<string, unknown>>;
   /** Ends the turn after fewer calls of the agent's own tools than the agent allows. */
   readonly maxToolCalls?: number | undefined;
-  /**
-   * Fail with `context_length_exceeded` if the session no longer fits the model, whatever the
-   * agent's `history` says.
-   */
+  /** Fail with `context_length_exceeded` if the session no longer fits, despite `history`. */
   readonly wholeHistory?: boolean | undefined;
   readonly incremental: boolean;
   readonly requestId: string;
@@ -248,10 +233,7 @@ export type ClaimResult =
 export interface IdempotencyClaim {
   readonly key: IdempotencyKey;
   readonly fingerprint: string;
-  /**
-   * Frees the key, for a transport that cannot run the turn after all. Does nothing once `run` was
-   * called with the claim.
-   */
+  /** Frees the key, if the turn cannot be run after all. Does nothing after `run`. */
   release(): void;
 }
 
@@ -289,9 +271,6 @@ export interface SessionRequest {
   readonly user?: string | undefined;
   /** What happens if the session is busy. Defaults to the agent's `onBusy`. */
   readonly busy?: BusyMode | undefined;
-  /**
-   * Equal for a retry of the same request by the same caller. The retry joins the running or
-   * waiting turn.
-   */
+  /** Equal for a retry by the same caller, which joins the running or waiting turn. */
   readonly fingerprint?: string | undefined;
 }

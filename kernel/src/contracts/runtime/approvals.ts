@@ -12,10 +12,7 @@ import type { Account } from './account.js';
  * @experimental
  */
 export interface Approvals {
-  /**
-   * Lists what waits, in the order of the requests. What is read of it is reserved in the account
-   * before (S-71).
-   */
+  /** Lists what waits, in the order of the requests. Reserves it in the account first (S-71). */
   list(page: ApprovalListPage, principal: Principal, account: Account): Promise<readonly Approval[]>;
   /**
    * Decides about a call. It runs, or is answered, with the next request of its session.

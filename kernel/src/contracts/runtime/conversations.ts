@@ -137,10 +137,7 @@ export interface ConversationTurns {
   })[];
   /** How much of the agent's tool calls callers may see. */
   readonly toolVisibility: Target['toolVisibility'];
-  /**
-   * Maps a tool's name at the model to its entry and own name. Undefined for client tools and for
-   * tools that are gone.
-   */
+  /** Maps a tool's name at the model to its entry and own name. Undefined for other tools. */
   toolOf(nameAtModel: string): { readonly entry: string; readonly name: string } | undefined;
 }
 

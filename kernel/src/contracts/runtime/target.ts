@@ -14,17 +14,11 @@ export interface Target {
   readonly connection: string;
   /** What a turn does if its session is busy, unless the request says otherwise. */
   readonly onBusy: BusyMode;
-  /**
-   * How much of its tool calls callers see, on routes that show them: everything, names only, or
-   * nothing.
-   */
+  /** What callers see of its tool calls, on routes that show them. */
   readonly toolVisibility: 'full' | 'names' | 'none';
   /** What happens to a session turn whose last reader disconnects. */
   readonly onDisconnect: 'cancel' | 'continue';
-  /**
-   * Whether a caller's sampling parameter reaches the model: the agent does not set it, and the
-   * connection supports it.
-   */
+  /** Whether a caller's parameter reaches the model: supported, and not set by the agent. */
   forwardsParam(param: string): boolean;
   /**
    * The name at the model of a tool that the agent has, or had.

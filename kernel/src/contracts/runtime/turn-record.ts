@@ -11,10 +11,7 @@ import type { Usage } from '../model/usage.js';
 export interface TurnRecord {
   /** The id by which the caller knew the turn (`TurnRequest.id`), if it had one. */
   readonly id?: string | undefined;
-  /**
-   * When the request arrived, since the epoch. Undefined if that is unknown: the process died
-   * during the turn.
-   */
+  /** When the request arrived, since the epoch. Unknown if the process died during the turn. */
   readonly startedAt?: number | undefined;
   /** How long it waited: for earlier turns of its session, and for the limits of the server. */
   readonly queued: number;
@@ -40,10 +37,7 @@ export interface TurnRecord {
     readonly duration?: number | undefined;
     /** Undefined if the model server reported none. */
     readonly usage?: Usage | undefined;
-    /**
-     * The model's reasoning. Only of an agent with `toolVisibility: full`; a long one is cut, with
-     * a note.
-     */
+    /** The model's reasoning, with `toolVisibility: full` only; a long one is cut, with a note. */
     readonly reasoning?: string | undefined;
     /** How long the model reasoned, from the first to the last piece that arrived. */
     readonly reasoned?: number | undefined;

@@ -19,10 +19,7 @@ export interface Turn {
    * An interceptor may change it. A system message that it adds to `messages` never replaces it.
    */
   readonly system: string | undefined;
-  /**
-   * The conversation for the model, including history, oldest first. A system message only if the
-   * caller sent one.
-   */
+  /** The conversation for the model, oldest first. A system message only if the caller sent one. */
   readonly messages: readonly Message[];
   /**
    * The agent's own tools, as the model knows them. An interceptor may leave some out or describe
@@ -38,9 +35,6 @@ export interface Turn {
   readonly requestId: string;
   /** Metadata of the request, for logs and traces. */
   readonly metadata: Readonly<Record<string, string>>;
-  /**
-   * Aborts when the turn must end: the caller disconnected, the time limit passed, the server
-   * stops.
-   */
+  /** Aborts when the turn must end: the caller left, its time is over, the server stops. */
   readonly signal: AbortSignal;
 }

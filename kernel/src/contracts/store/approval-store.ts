@@ -37,9 +37,6 @@ export interface ApprovalPage {
   readonly after?: string | undefined;
   /** Only those of these agents. */
   readonly agents?: readonly string[] | undefined;
-  /**
-   * Called with the size of the texts of the page before the store reads them. What it throws is
-   * thrown on.
-   */
+  /** Called with the size of the page before the store reads it. What it throws is thrown on. */
   reserve?(bytes: number): void;
 }

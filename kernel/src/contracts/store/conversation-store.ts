@@ -46,10 +46,7 @@ export interface SessionId {
  * @public
  */
 export interface ConversationStore {
-  /**
-   * Returns the conversation: version 0 and no messages for an unknown session, no messages for a
-   * deleted one.
-   */
+  /** Returns the conversation: version 0 of an unknown session, no messages of a deleted one. */
   load(id: SessionId): Promise<StoredSession>;
   /** Returns the version alone, which is enough to validate a cached conversation. */
   version(id: SessionId): Promise<number>;
@@ -60,9 +57,7 @@ export interface ConversationStore {
    * @throws VersionConflict if the session has changed since it was loaded.
    */
   commit(id: SessionId, turn: TurnCommit): Promise<void>;
-  /**
-   * Ends a turn that began, without a trace in the session. Does nothing if there is no such turn.
-   */
+  /** Ends a turn that began, without a trace in the session. Does nothing without such a turn. */
   abandon(id: SessionId, turnId: string): Promise<void>;
   /** Returns the turns of dead processes, each once. */
   recover(): Promise<readonly InterruptedTurn[]>;
@@ -82,10 +77,7 @@ export interface ConversationStore {
   setMetadata(id: SessionId, metadata: Metadata): Promise<void>;
   /** Returns the messages turn by turn, each with its record. */
   turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]>;
-  /**
-   * Stores a summary of the oldest messages and replaces an earlier one. Does nothing if the
-   * session is no longer at that version.
-   */
+  /** Stores a summary of the oldest messages, unless the session has another version. */
   putSummary(id: SessionId, version: number, summary: Summary): Promise<void>;
   /**
    * Copies a session to another key of the same project and agent: its metadata, its user and its
@@ -138,17 +130,11 @@ export interface SessionInfo {
   readonly updatedAt: number;
   /** Number of turns. */
   readonly turns: number;
-  /**
-   * Bytes that it takes in the store: at least those of its messages as JSON. So much memory is
-   * reserved before they are loaded.
-   */
+  /** Bytes in the store, at least those of its messages as JSON. Reserved before it is loaded. */
   readonly bytes: number;
   /** The end user, as named by the latest turn that named one. */
   readonly user?: string | undefined;
-  /**
-   * What it is about, by its first message (`sessionTitle`). Absent while no user has said
-   * anything.
-   */
+  /** Its subject, by its first message (`sessionTitle`). Absent before a user has said anything. */
   readonly title?: string | undefined;
   readonly metadata: Metadata;
 }
@@ -219,18 +205,11 @@ export interface TurnCommit {
   readonly record?: string | undefined;
   /** The end user, if the caller named one. */
   readonly user?: string | undefined;
-  /**
-   * The answer to retries of the turn's request. Stored together with the messages, or not at all.
-   */
+  /** The answer to retries of the turn's request. Stored with the messages, or not at all. */
   readonly idempotency?: IdempotencyRecord | undefined;
-  /**
-   * What plugins change in their state with the turn (`SessionStore.state`). Stored together with
-   * the messages, or not at all.
-   */
+  /** What plugins change in their state with the turn. Stored with the messages, or not at all. */
   readonly state?: readonly StateChange[] | undefined;
-  /**
-   * Requests for approval, new or changed. Stored together with the messages, or not at all.
-   */
+  /** New or changed requests for approval. Stored with the messages, or not at all. */
   readonly approvals?: readonly ApprovalChange[] | undefined;
 }
 

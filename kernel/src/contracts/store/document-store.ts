@@ -11,20 +11,14 @@ import type { SessionId } from './conversation-store.js';
  * @experimental
  */
 export interface DocumentStore {
-  /**
-   * Stores a text under a name that is unique within the project, and replaces an earlier one. Does
-   * nothing if the session does not exist.
-   */
+  /** Stores a text under a name of the project. Does nothing if the session does not exist. */
   put(id: SessionId, name: string, text: string): Promise<void>;
   /**
    * @param reserve called with the size of the text before the store reads it. What it throws is
    *   thrown on.
    */
   get(project: string, name: string, reserve?: (bytes: number) => void): Promise<StoredDocument | undefined>;
-  /**
-   * Deletes a text, not its session. Returns how many texts are left with the session; undefined if
-   * there was none.
-   */
+  /** Deletes a text. Returns how many the session has left; undefined if there was none. */
   delete(project: string, name: string): Promise<number | undefined>;
 }
 

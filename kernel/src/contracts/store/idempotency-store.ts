@@ -18,10 +18,7 @@ export interface IdempotencyRecord {
   readonly key: IdempotencyKey;
   /** A hash of the request: equal for retries of the same request only. */
   readonly fingerprint: string;
-  /**
-   * `began`: tools have started to run, and the outcome is unknown. Otherwise the answer, encoded
-   * by the transport.
-   */
+  /** The answer, encoded by the transport. `began`: tools have run, the outcome is unknown. */
   readonly result: 'began' | { readonly text: string };
 }
 
@@ -35,9 +32,6 @@ export interface IdempotencyRecord {
  */
 export interface IdempotencyStore {
   get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
-  /**
-   * Stores a record and replaces an earlier one of the same key. Once resolved, the record survives
-   * a killed process.
-   */
+  /** Stores a record, in place of an earlier one. Once resolved, it survives a killed process. */
   put(record: IdempotencyRecord): Promise<void>;
 }

@@ -21,13 +21,8 @@ export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
 export interface PendingToolCalls {
   /** Stores messages under each key, and replaces what an earlier `save` stored there. */
   save(owner: PendingToolCallsOwner, keys: readonly string[], messages: readonly Message[]): Promise<void>;
-  /**
-   * Returns the keys that have messages, with the bytes of these messages as JSON: one look-up for
-   * all calls of a request.
-   */
+  /** Returns the keys that have messages, with the bytes of these as JSON. */
   find(owner: PendingToolCallsOwner, keys: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /**
-   * Returns the messages stored under a key, or undefined if there are none or they have expired.
-   */
+  /** Returns the messages under a key, or undefined if there are none or they have expired. */
   load(owner: PendingToolCallsOwner, key: string): Promise<readonly Message[] | undefined>;
 }

@@ -30,10 +30,7 @@ export interface IdSource {
 /** The longest timeout of Node.js in milliseconds: 24.8 days. A longer one would fire at once. */
 const MAX_TIMEOUT = 2 ** 31 - 1;
 
-/**
- * Timers are restarted with everything that is read or written. A restart only notes the time; what
- * is left of the wait begins when the timeout fires.
- */
+/** Timers restart with everything that is read or written: a restart only notes the time. */
 class SystemTimer implements Timer {
   readonly #ms: number;
   readonly #run: () => void;
@@ -85,10 +82,7 @@ export const systemClock: Clock = {
 const BASE62 = Buffer.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
 const BLOCK = 4096;
 
-/**
- * Draws random bytes in blocks: a system call for a few bytes costs more than everything else in an
- * id.
- */
+/** Draws random bytes in blocks: a system call costs more than everything else in an id. */
 class RandomPool {
   #block = Buffer.alloc(0);
   #next = 0;

@@ -268,9 +268,7 @@ export class PluginError extends HostError {
     this.#place = place;
   }
 
-  /**
-   * The same error with the place of the entry in the configuration file: `plugboard.yaml:12:3`.
-   */
+  /** The same error with the place of the entry in the file: `plugboard.yaml:12:3`. */
   at(place: string | undefined): PluginError {
     return new PluginError(this.entry, this.plugin, this.#fault, { cause: this.cause, place });
   }
@@ -315,10 +313,7 @@ export function reasonOf(error: unknown): string {
   return error.name;
 }
 
-/**
- * Describes a thrown value as half a sentence that ends with the file and line it comes from, if
- * they are known.
- */
+/** Describes a thrown value as half a sentence that ends with its file and line, if known. */
 export function reasonWithPlace(error: unknown): string {
   const reason = reasonOf(error);
   return isDefect(error) ? reason : withPlace(reason, error);

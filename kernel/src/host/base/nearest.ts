@@ -46,10 +46,7 @@ function normalize(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '');
 }
 
-/**
- * Counts the typing errors between two words: a character inserted, missing or changed, or two
- * neighbours swapped (optimal string alignment).
- */
+/** Counts typing errors between words: inserted, missing, changed or swapped characters. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

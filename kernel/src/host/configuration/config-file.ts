@@ -22,9 +22,7 @@ import type { ConfigPath, Position } from '../base/problem.js';
 import type { ConfigSource, TextFault } from './config-source.js';
 import { syntaxFault } from './yaml-sentences.js';
 
-/**
- * A configuration file: its YAML content (JSON is YAML), and the position of each key and value.
- */
+/** A configuration file: its YAML content (JSON is YAML) and where its keys and values are. */
 export class ConfigFile implements ConfigSource {
   /** The content, with variables not yet replaced. Null if `broken`. */
   readonly content: unknown;
@@ -80,10 +78,7 @@ export class ConfigFile implements ConfigSource {
     }
   }
 
-  /**
-   * The position of the key or the value at a path. If the path is not in the file, the position of
-   * its nearest parent.
-   */
+  /** The position of the key or value at a path, or of its nearest parent that is in the file. */
   position(path: ConfigPath, of: 'key' | 'value'): Position {
     let key: Node | undefined;
     let value: Node | undefined = this.#document.contents ?? undefined;
@@ -170,10 +165,7 @@ export class ConfigFile implements ConfigSource {
     return start;
   }
 
-  /**
-   * Finds aliases that cannot be resolved: those without an anchor, and those that contain
-   * themselves.
-   */
+  /** Finds aliases without an anchor, and those that contain themselves. */
   #aliasFaults(): (Fault & { readonly offset: number })[] {
     const faults: (Fault & { readonly offset: number })[] = [];
     visit(this.#document, {

@@ -26,10 +26,7 @@ export interface TextFault extends Fault {
   readonly position: Position;
 }
 
-/**
- * A configuration given as an object by a program. It has no positions, and `${NAME}` in it is
- * plain text.
- */
+/** A configuration that a program gives as an object: no positions, `${NAME}` is plain text. */
 export class ConfigObject implements ConfigSource {
   readonly path = undefined;
   readonly shown = 'configuration';

@@ -13,9 +13,7 @@ import type { ConfiguredEntry, LoadedEntry, Options, ReadEntry } from './entry.j
 import type { FileLayout } from './file-layout.js';
 import type { Problems } from './problems.js';
 
-/**
- * Characters from which on the text of a variable counts as a secret, even if no schema marks it.
- */
+/** Characters from which a variable's text counts as a secret, whatever its schema says. */
 const MIN_SECRET_VARIABLE = 12;
 
 /** Shorter texts are found in secrets by chance. */

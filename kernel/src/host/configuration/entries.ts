@@ -52,9 +52,7 @@ export function commonSchema({ shape, shared = {} }: SectionLayout): JsonSchema 
   return { type: 'object', properties: { ...COMMON, ...shared }, required: shape === 'single' ? ['use'] : [] };
 }
 
-/**
- * Divides the file into entries and replaces their variables. Mistakes are added to the problems.
- */
+/** Divides the file into entries and replaces their variables. Mistakes become problems. */
 export class FileReader {
   readonly #layout: FileLayout;
   readonly #env: Environment;
@@ -93,10 +91,7 @@ export class FileReader {
     return this.#hasVariables ? interpolate(value, this.#env).value : value;
   }
 
-  /**
-   * Reads the default entries of the sections that loaded plugins need and the file does not have,
-   * each with the path of a plugin that needs it.
-   */
+  /** Reads the default entries that loaded plugins need and the file lacks, with who needs them. */
   needed(loaded: readonly LoadedEntry[]): readonly { readonly entry: ReadEntry; readonly neededBy: string }[] {
     const plugins = loaded.flatMap(({ plugin }) => plugin ?? []);
     const needs = plugins.flatMap(({ path, definition }) => (definition.needs ?? []).map((section) => ({ section, path })));
@@ -108,10 +103,7 @@ export class FileReader {
     });
   }
 
-  /**
-   * Gives the entries whose options are keys of the top level these options, and reports the keys
-   * that belong to no section and no plugin.
-   */
+  /** Gives entries their options at the top level, and reports keys that belong to nothing. */
   withTopLevelOptions(entries: readonly LoadedEntry[]): readonly LoadedEntry[] {
     const { sections } = this.#layout;
     const isOwner = ({ section }: LoadedEntry) => sections[section]?.topLevelOptions === true;
@@ -142,10 +134,7 @@ export class FileReader {
     return { ...entry, options: value as Options, references, isFaulty };
   }
 
-  /**
-   * The file's top level after the changes. A section without a value counts as absent, unless it
-   * is strict.
-   */
+  /** The top level after the changes. A section without a value is absent, unless it is strict. */
   #topLevel(content: unknown, { omit = [], replace = {} }: FileChanges): Map<string, unknown> {
     const { sections } = this.#layout;
     const found = new Map<string, unknown>();

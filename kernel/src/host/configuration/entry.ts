@@ -61,9 +61,6 @@ export interface LoadedEntry extends ReadEntry {
 export interface ConfiguredEntry extends LoadedEntry {
   /** With defaults filled in, frozen. Undefined if the options are invalid. */
   readonly config: Options | undefined;
-  /**
-   * The files that the plugin's `check` read, by their absolute paths: a digest of the content, or
-   * undefined for an unreadable one.
-   */
+  /** Digests of the files that `check` read, by absolute path; undefined for unreadable ones. */
   readonly files: ReadonlyMap<string, string | undefined>;
 }

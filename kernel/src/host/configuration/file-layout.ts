@@ -2,16 +2,10 @@ import type { Synonyms } from '../base/nearest.js';
 import type { JsonSchema } from '../options/schema-types.js';
 import type { StateSource } from '../plugin/state.js';
 
-/**
- * The sections of a configuration file. The host itself owns only `log`; the caller of `compose`
- * defines the others.
- */
+/** The sections of a file. The host owns only `log`; the caller of `compose` defines the others. */
 export interface FileLayout {
   readonly sections: Readonly<Record<string, SectionLayout>>;
-  /**
-   * Keys of options that are never secret, even if an environment variable provides the value:
-   * `host`.
-   */
+  /** Options that are never secret, even if a variable provides the value: `host`. */
   readonly plainOptions: readonly string[];
   /** Names of fields that are secret in every log line: `password`. */
   readonly secretFields: readonly string[];
@@ -24,21 +18,13 @@ export interface FileLayout {
 export interface SectionLayout {
   /** What the section contains, for editors. */
   readonly description?: string;
-  /**
-   * `use: x` means the package `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty.
-   */
+  /** `use: x` means `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
   readonly prefix: string;
   /** `map`: named entries. `single`: the section is one entry. */
   readonly shape: 'map' | 'single';
-  /**
-   * The extension point that every entry of the section contributes to, and entries of other
-   * sections do not.
-   */
+  /** The point that every entry of the section contributes to, and no entry of another section. */
   readonly provides?: { readonly point: string /** With its article. */; readonly name: string };
-  /**
-   * The plugins that have these options, by the option: what an entry without a `use` most likely
-   * means.
-   */
+  /** The plugins of entries with these options, for an entry without a `use`. */
   readonly usual?: Readonly<Record<string, string>>;
   /** The file must have the section. */
   readonly required?: boolean;

@@ -24,9 +24,7 @@ export class Problems {
     return this.#found.length > 0;
   }
 
-  /**
-   * @param at whether the mistake is in the key at the path or in its value: the reported position.
-   */
+  /** @param at whether the position of the key or that of the value is reported. */
   add(path: ConfigPath, { code, message }: Fault, at: 'key' | 'value' = 'key', plugin?: PluginIdentity): void {
     const position = this.#source.position(path, at);
     const about = plugin && identityFor(code, message, plugin);

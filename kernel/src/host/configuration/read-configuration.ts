@@ -22,18 +22,12 @@ const DEFAULT_FILE = 'plugboard.yaml';
 export interface ReadOptions extends FileChanges {
   /** The configuration file. */
   readonly file?: string;
-  /**
-   * The configuration as an object, instead of a file. `use` can be a plugin object, and `${NAME}`
-   * is plain text.
-   */
+  /** The configuration as an object. `use` can be a plugin object; `${NAME}` is plain text. */
   readonly config?: object;
   readonly layout: FileLayout;
   /** The values of `${NAME}` in the file. By default the process's environment. */
   readonly env?: Environment;
-  /**
-   * The working folder: `file` and the paths in `config` are relative to it, and packages are
-   * searched in it.
-   */
+  /** The working folder: packages are searched in it, and paths are relative to it. */
   readonly cwd?: string;
   /** Explains the accidents of plugin authors. By default nothing does. */
   readonly diagnosis?: Diagnosis;
@@ -145,10 +139,7 @@ async function load(
   }
 }
 
-/**
- * Says which package an optional entry lacks: that of its plugin, or one that its options name. A
- * module of a path that is missing is a mistake.
- */
+/** The package that an optional entry lacks: its plugin's, or one that its options name. */
 async function missingPackage(
   { use, isUseKey, section, options }: ReadEntry,
   layout: FileLayout,

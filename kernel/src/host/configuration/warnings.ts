@@ -7,10 +7,7 @@ import { packageOf } from '../plugin/manifest.js';
 import type { ConfigSource } from './config-source.js';
 import type { LoadedEntry } from './entry.js';
 
-/**
- * Lists what works but should be changed: deprecated plugins and options, and second copies of this
- * package. One sentence each.
- */
+/** Lists what works but should be changed: deprecations, and second copies of this package. */
 export function warningsOf(entries: readonly LoadedEntry[], source: ConfigSource): readonly string[] {
   return entries.flatMap((entry) => {
     const { plugin, path, optionsPath, options } = entry;

@@ -63,9 +63,7 @@ export class EntryRunner {
     }
   }
 
-  /**
-   * Whether the server can run without an entry that did not start. A mistake in the file counts.
-   */
+  /** Whether the server can run without an entry: not with a mistake in the file. */
   canDisable({ optional }: LivingEntry, { cause }: PluginError): boolean {
     return optional && !(cause instanceof ConfigFault);
   }

@@ -77,9 +77,7 @@ export class LifecycleRunner {
     return this.#stopRequest.signal;
   }
 
-  /**
-   * @throws StartError with every failure, including those of the rollback; HostError after a stop.
-   */
+  /** @throws StartError with every failure, the rollback's included; HostError after a stop. */
   start(): Promise<void> {
     if (this.#hasStarted && this.#stopRequest.signal.aborted) return Promise.reject(hostError('START_AFTER_STOP'));
     this.#starting ??= this.#startAll();
@@ -116,10 +114,7 @@ export class LifecycleRunner {
     this.#started = order.filter(({ id }) => this.#status.get(id) === 'running');
   }
 
-  /**
-   * Lets the running entries read their own files again, one at a time in their order; never two
-   * reloads at once. Never rejects.
-   */
+  /** Lets running entries read their files again, in order, one reload at a time. Never rejects. */
   reload(): Promise<FilesReloaded> {
     const reloading = this.#reloading.then(() => this.#reloadAll());
     this.#reloading = reloading;

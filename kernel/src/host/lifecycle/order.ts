@@ -1,6 +1,4 @@
-/**
- * What determines when an entry starts: the points it contributes to, and the points it reads.
- */
+/** What determines when an entry starts: the points it contributes to, and those it reads. */
 interface OrderedEntry {
   readonly contributes: ReadonlySet<symbol>;
   readonly reads: ReadonlySet<symbol>;

@@ -1,7 +1,4 @@
-/**
- * Escapes the control characters that JSON text may contain: DEL and C1. Terminals obey some of
- * them, for example `\\x9b` moves the cursor (S-46).
- */
+/** Escapes the control characters that JSON may contain: terminals obey some of them (S-46). */
 export function escapeC1(json: string): string {
   return json.search(C1) < 0 ? json : json.replace(C1, escaped);
 }

@@ -15,10 +15,7 @@ const STYLES: Readonly<Record<string, Style>> = {
 /** Fields that are shown elsewhere in the line, or are the same in every line of a server. */
 const HIDDEN = new Set(['time', 'level', 'msg', 'service', 'version', 'pid', 'err']);
 
-/**
- * Formats a JSON log line for a terminal: `14:05:09 info  file written  file=a.txt bytes=20`, with
- * an error's stack below it.
- */
+/** Formats a log line for a terminal: `14:05:09 info  file written  bytes=20`, then the stack. */
 export function readable(line: string): string {
   const fields = parsed(line);
   if (fields === undefined) return line;

@@ -3,10 +3,7 @@ import { dirname } from 'node:path';
 import { Budget, heapLimit } from '../base/budget.js';
 import type { LogSink } from './log.js';
 
-/**
- * Lines are written in batches: this many bytes, or the lines of this many milliseconds. A write
- * per line would cost more than everything else.
- */
+/** Lines are written in batches, after so many bytes or milliseconds: a write each costs more. */
 const [BATCH, DELAY] = [32 * 1024, 50];
 /** Milliseconds after a failed write until the next attempt. */
 const RETRY = 1_000;
@@ -94,10 +91,7 @@ export class LogWriter implements LogSink {
     else this.#schedule(DELAY);
   }
 
-  /**
-   * Opens the file again, because another program has renamed it. A write in progress ends in the
-   * renamed file.
-   */
+  /** Opens a renamed file again. A write in progress ends in the renamed one. */
   reopen(): void {
     this.#renamed = typeof this.#to === 'string';
     if (!this.#writing) this.#closeRenamed();
@@ -218,10 +212,7 @@ export class LogWriter implements LogSink {
   };
 }
 
-/**
- * Whether to write through Node's stream, which never blocks on a pipe or socket that is not read.
- * A terminal is written at once.
- */
+/** Whether to write through Node's stream, which never blocks on a reader that is too slow. */
 function isStream(fd: number): boolean {
   const stat = fstatSync(fd);
   return fd === process.stderr.fd && (stat.isFIFO() || stat.isSocket() || process.stderr.isTTY);

@@ -31,10 +31,7 @@ interface CreateLoggerOptions {
   readonly auditSink?: LogSink | undefined;
 }
 
-/**
- * Creates the logger of one server: JSON lines without secrets and control characters. Audit lines
- * (`audit`) are written whatever the level is.
- */
+/** Creates the logger of a server: JSON lines without secrets. `audit` ignores the level. */
 export function createLogger(options: CreateLoggerOptions): Logger {
   return createAdjustableLogger(options).log;
 }
@@ -83,10 +80,7 @@ function redactorOf({ secrets, credentials = [] }: Pick<CreateLoggerOptions, 'se
   });
 }
 
-/**
- * Formats `,"time":"2026-11-21T10:00:00.000Z"`. Everything but the milliseconds is formatted once a
- * second.
- */
+/** Formats `,"time":"2026-11-21T10:00:00.000Z"`. The seconds are formatted once a second. */
 function stamps(clock: Clock): () => string {
   let second = Number.NaN;
   let start = '';

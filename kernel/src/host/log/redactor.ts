@@ -1,9 +1,6 @@
 const REDACTED = '[redacted]';
 
-/**
- * Shorter values, such as `1` or `on`, protect nothing, and their removal would make a text
- * unreadable.
- */
+/** Shorter values, such as `1` or `on`, protect nothing, and texts would become unreadable. */
 const MIN_LENGTH = 4;
 
 /**
@@ -23,10 +20,7 @@ export interface CredentialShapes {
 
 /** The secrets that a redactor removes. @experimental */
 export interface RedactorOptions extends CredentialShapes {
-  /**
-   * Secrets to remove wherever they occur. Of a value with several lines, each line is also a
-   * secret.
-   */
+  /** Secrets to remove wherever they occur. Each line of a value is also a secret. */
   readonly values?: Iterable<string>;
   /** Characters below which a value, or a line of one, is not a secret. 4 by default. */
   readonly minLength?: number;

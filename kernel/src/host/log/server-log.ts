@@ -7,10 +7,7 @@ import { standardError, whenRecovered } from './standard-error.js';
 
 interface ServerLogOptions {
   readonly level: string;
-  /**
-   * Bytes of lines that may wait to be written. By default a 64th of the heap limit, 16 MiB at
-   * most.
-   */
+  /** Bytes of lines that may wait. By default a 64th of the heap limit, 16 MiB at most. */
   readonly buffer?: number | undefined;
   /** The absolute path of a file for audit lines. By default they go where the others go. */
   readonly auditFile?: string | undefined;

@@ -25,10 +25,7 @@ export function whenRecovered(report: (dropped: number) => void): void {
   onRecovered = report;
 }
 
-/**
- * Waits until everything logged to standard error is written. Call it before the process ends, or
- * lines may be lost.
- */
+/** Waits until standard error is written. Call it before the process ends, or lines are lost. */
 export async function logWritten(): Promise<void> {
   await writer?.written();
 }

@@ -17,15 +17,10 @@ export const FORMATS = {
   package: (text: string) => isPackageOrPath(text),
 } as const;
 
-/**
- * Loads a module when it is needed, and not with this one: loading ajv takes as long as Node.js.
- */
+/** Loads a module only when it is needed: ajv takes as long to load as Node.js. */
 const requireLater = createRequire(import.meta.url);
 
-/**
- * The parts of ajv that compiled schemas use. They are small, and no reason to load a package at
- * the start.
- */
+/** The small parts of ajv that compiled schemas use, without loading the package. */
 const RUNTIME = new Map<string, unknown>([
   ['ajv/dist/runtime/equal', equal],
   ['ajv/dist/runtime/ucs2length', ucs2length],
@@ -36,10 +31,7 @@ export function requireRuntime(name: string): unknown {
   return RUNTIME.get(name) ?? requireLater(name);
 }
 
-/**
- * Creates an ajv for option schemas. Without the meta-schema: compiling it costs more than all
- * schemas of a usual file, and strict mode also checks schemas.
- */
+/** Creates ajv without the meta-schema: compiling that costs more than all schemas of a file. */
 export function createAjv(options: Options): Ajv {
   const { Ajv } = requireLater('ajv') as typeof import('ajv');
   const ajv = new Ajv({

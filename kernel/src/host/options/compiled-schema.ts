@@ -9,10 +9,7 @@ import type { JsonSchema } from './schema-types.js';
 export interface CompiledSchema {
   /** The digest of the schema. The validator is used for no other schema. */
   readonly digest: string;
-  /**
-   * Creates ajv's validator. It fills in defaults and returns whether the options are valid. To
-   * describe mistakes, the schema is compiled again.
-   */
+  /** Creates ajv's validator, which fills in defaults and says whether the options are valid. */
   create(schema: JsonSchema, formats: typeof FORMATS, require: (name: string) => unknown): (options: unknown) => boolean;
 }
 

@@ -1,9 +1,7 @@
 import type { RE2JS } from 're2js';
 import { requireRuntime } from './compile.js';
 
-/**
- * Steps of the patterns of one value: characters times instructions. They take 100 ms at most.
- */
+/** Steps of the patterns of a value, characters times instructions: 100 ms at most. */
 const MAX_STEPS = 4_000_000;
 /** Steps of a match beside its characters: they bound the number of matches. */
 const MATCH_STEPS = 100;

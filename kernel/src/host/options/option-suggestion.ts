@@ -25,10 +25,7 @@ export function optionSuggestion(key: string, schema: JsonSchema, { keys, synony
   return meant === undefined ? suggestion(key, names) : `, did you mean ${asYaml(meant)}?`;
 }
 
-/**
- * The paths of the options in objects below a schema, outer ones first. A map with free keys names
- * its usual ones in `propertyNames.examples`.
- */
+/** The paths of options in nested objects, outer ones first, with examples of free keys. */
 function nestedOptions(schema: JsonSchema): string[][] {
   const objects = Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
     [property, ...(property.anyOf ?? []), ...(property.oneOf ?? [])].map((branch) => ({ name, branch })),

@@ -9,10 +9,7 @@ export interface JsonSchema {
   readonly type?: SchemaType | readonly SchemaType[];
   readonly description?: string;
   readonly default?: unknown;
-  /**
-   * A file that sets the option gets a warning with the description, which says what to set
-   * instead.
-   */
+  /** A file that sets the option gets a warning with the description: what to set instead. */
   readonly deprecated?: boolean;
   readonly examples?: readonly unknown[];
   readonly enum?: readonly unknown[];

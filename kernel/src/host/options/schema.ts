@@ -22,10 +22,7 @@ interface CheckedOptions {
 
 /** Checks options with a schema. */
 export class OptionSchema {
-  /**
-   * The schema, with `additionalProperties: false` in every object that does not set it: unknown
-   * keys are errors.
-   */
+  /** The schema in which unknown keys are errors, unless an object sets `additionalProperties`. */
   readonly schema: JsonSchema;
   /** Fills in defaults and returns whether options are valid, if the build compiled the schema. */
   readonly #accepts: ((options: unknown) => boolean) | undefined;

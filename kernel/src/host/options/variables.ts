@@ -54,14 +54,10 @@ function withoutByteOrderMark(text: string): string {
 /** `$${`, a literal `${` · `${NAME}` · `${NAME:-default}` · any other `${`. */
 const VARIABLE = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{[^}]*\}?/g;
 
-/**
- * What later messages show of an invalid reference: somebody may have put the value itself there.
- */
+/** Shown in place of an invalid reference: somebody may have put the value itself there. */
 const INVALID = `\${…}`;
 
-/**
- * Replaces the variables in every scalar, in one pass: the text of a variable is not scanned again.
- */
+/** Replaces variables in every scalar, in one pass: their texts are not scanned again. */
 export function interpolate(piece: unknown, env: Environment): Interpolated {
   const references: Reference[] = [];
   const faults: VariableFault[] = [];

@@ -33,15 +33,9 @@ export interface ExtensionPoint<T> {
   /** Identity, from `Symbol.for`: a second copy of the owner's package means the same point. */
   readonly key: symbol;
   readonly discipline: Discipline;
-  /**
-   * Describes a contribution. Called whenever a listing is printed, perhaps before the server
-   * starts.
-   */
+  /** Describes a contribution for listings. May be called before the server starts. */
   readonly describe?: ((value: T) => readonly Description[]) | undefined;
-  /**
-   * What contributions must look like: `function`, or the types of their members. A name that ends
-   * with `?` is optional.
-   */
+  /** What contributions must be: `function`, or the types of their members, `?` for optional. */
   readonly shape?: 'function' | Readonly<Record<string, MemberType>> | undefined;
   /**
    * What to add to the configuration if there are contributions, but no entry reads the point:
@@ -66,10 +60,7 @@ export function defineExtensionPoint<T>(
   options: {
     readonly discipline: Discipline;
     readonly describe?: (value: T) => readonly Description[];
-    /**
-     * Checked when a value is contributed, so that the error names the plugin at fault and not a
-     * later reader.
-     */
+    /** Checked when a value is contributed, so that the error names the plugin at fault. */
     readonly shape?: ShapeOf<T>;
     /** What to add to the configuration if no entry reads the contributions. */
     readonly unread?: string;
@@ -92,9 +83,7 @@ export interface Contribution<T> {
   readonly value: T;
   /** The configuration entry that contributed it, for example `greeters.hello`. */
   readonly entry: string;
-  /**
-   * The entry's values of the options that all entries of its section share, for example `timeout`.
-   */
+  /** The entry's values of the options that its section shares, for example `timeout`. */
   readonly shared: Readonly<Record<string, unknown>>;
 }
 
@@ -105,10 +94,7 @@ export interface Contribution<T> {
  * @public
  */
 export interface Extensions<T> extends Iterable<Contribution<T>> {
-  /**
-   * All contributions, in the order of the configuration file. The array never changes; a change
-   * creates a new one.
-   */
+  /** All contributions, in the order of the file. A change creates a new array. */
   all(): readonly Contribution<T>[];
   /** The contribution with that name, or undefined. */
   get(name: string): T | undefined;

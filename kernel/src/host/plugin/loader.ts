@@ -114,10 +114,7 @@ export class Loader {
     return similarPlugin(short, this.#fileFolder, this.installed(prefix));
   }
 
-  /**
-   * Returns the package of a `use` that is not installed. Not if the `use` is a path, or like that
-   * of an installed plugin: that is a mistake.
-   */
+  /** The missing package of a `use`. Not of a path or of a mistyped name: that is a mistake. */
   missingPlugin(use: string, prefix: string): string | undefined {
     const names = packageNames(use, prefix);
     if (isModulePath(use) || !names.every(isPackageName) || names.some((name) => this.isInstalled(name))) return undefined;
@@ -149,19 +146,13 @@ export class Loader {
   }
 }
 
-/**
- * Returns the packages that a `use` can mean, in order: `@plugboard/<prefix>-x`,
- * `plugboard-<prefix>-x`, then `x` itself.
- */
+/** What a `use` can mean: `@plugboard/<prefix>-x`, `plugboard-<prefix>-x`, then `x` itself. */
 function packageNames(use: string, prefix: string): string[] {
   if (use.includes('/')) return [use];
   return [packageName(use, prefix), prefix === '' ? `plugboard-${use}` : `plugboard-${prefix}-${use}`, use];
 }
 
-/**
- * Returns the package of a `use`: a short name `x` means `@plugboard/<prefix>-x`, or `@plugboard/x`
- * if the prefix is empty.
- */
+/** The package of a `use`: `x` means `@plugboard/<prefix>-x`, without a prefix `@plugboard/x`. */
 export function packageName(use: string, prefix: string): string {
   if (use.includes('/')) return use;
   return prefix === '' ? `@plugboard/${use}` : `@plugboard/${prefix}-${use}`;

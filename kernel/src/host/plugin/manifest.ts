@@ -12,10 +12,7 @@ interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/**
- * Reads the `package.json` of a folder. Undefined if it is missing or unreadable: Node.js continues
- * in the parent folder, too.
- */
+/** Reads the `package.json` of a folder. Undefined if it is missing or unreadable. */
 export function readManifest(folder: string): Manifest | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
@@ -24,10 +21,7 @@ export function readManifest(folder: string): Manifest | undefined {
   }
 }
 
-/**
- * Reads the `package.json` of the package that a module belongs to. Nested files without a version
- * are skipped.
- */
+/** Reads the `package.json` of a module's package. Nested files without a version are skipped. */
 export function packageOf(path: string): (Manifest & { readonly folder: string }) | undefined {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const manifest = readManifest(folder);

@@ -44,24 +44,15 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   readonly apiVersion: number;
   /** One line that says what the plugin does. Listings and the plugin's README show it. */
   readonly summary: string;
-  /**
-   * The schema of the options, of type `object`. Without options:
-   * `{ type: 'object', properties: {} }`.
-   */
+  /** The schema of the options. Without options: `{ type: 'object', properties: {} }`. */
   readonly configSchema: S;
   /** Says what to use instead of this plugin. A configuration that uses it gets a warning. */
   readonly deprecated?: string;
   /** What the plugin's credentials look like. No log line of the server shows them. */
   readonly credentials?: CredentialShapes;
-  /**
-   * The sections of the file that the plugin depends on. For one that the file does not have, its
-   * default entry is loaded.
-   */
+  /** The sections that the plugin depends on. A missing one gets its default entry. */
   readonly needs?: readonly string[];
-  /**
-   * The top-level options that cannot change while the server runs, for example the address to
-   * listen on. A reload that changes one is refused with its name.
-   */
+  /** Top-level options that cannot change while the server runs: a reload refuses a change. */
   readonly fixedOptions?: readonly string[];
   /**
    * An entry of the plugin owns something that only one can own: it polls a service, listens on a
@@ -70,10 +61,7 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
    * registered and started again with its earlier options. `reconfigure` avoids the interruption.
    */
   readonly exclusive?: boolean;
-  /**
-   * Returns the mistakes in the options that the schema cannot express. No side effects except
-   * reading files.
-   */
+  /** Returns mistakes that the schema cannot express. No side effects, but may read files. */
   check?(config: Infer<S>, check: CheckContext): readonly ConfigProblem[];
   register(ctx: PluginContext<Infer<S>>): Lifecycle<Infer<S>> | undefined | void;
 }
@@ -95,14 +83,9 @@ export function isPlugin(value: unknown): value is DefinedPlugin {
 
 /** A mistake in the options. @public */
 export interface ConfigProblem {
-  /**
-   * Where, below the entry: `['words', 0]` is `greeters.hello.words[0]` for the entry
-   * `greeters.hello`.
-   */
+  /** Where, below the entry `greeters.hello`: `['words', 0]` is `greeters.hello.words[0]`. */
   readonly path: readonly (string | number)[];
-  /**
-   * What is wrong and what to do, as half a sentence: `unknown word "helo", did you mean "hello"?`
-   */
+  /** What is wrong and what to do, as half a sentence: `unknown word "helo", did you mean …?` */
   readonly message: string;
 }
 
@@ -138,9 +121,7 @@ export interface CheckContext {
   disabled(section: string): readonly string[];
   /** The word in place of a section's entries, for example `open` in `auth: open`. */
   literal(section: string): string | undefined;
-  /**
-   * Makes a path from the options absolute: relative paths are relative to the configuration file.
-   */
+  /** Makes a path absolute: relative paths are relative to the configuration file. */
   resolvePath(path: string): string;
   /**
    * Reads a text file that the options name. Its content counts as part of the options: a reload
@@ -163,10 +144,7 @@ export interface PluginContext<C = unknown> {
   readonly ids: IdSource;
   /** The state of the server: its phase and its entries. */
   readonly host: HostView;
-  /**
-   * The entry's own small state. Take it in `register`, and use it from `start` on: the entry
-   * starts after what keeps the state, and stops before it.
-   */
+  /** The entry's own small state, from `start` on. Take it in `register`: that sets the order. */
   readonly state: PluginState;
   /** Budgets for what the plugin must bound, such as memory. Operators see them in the status. */
   readonly budgets: Budgets;
@@ -174,23 +152,13 @@ export interface PluginContext<C = unknown> {
   readonly container: DependencyContainer;
   /** Contributes a value to a point, under the entry's name by default. */
   contribute<T>(point: ExtensionPoint<T>, value: T, name?: string): void;
-  /**
-   * Reads a point. The entry starts after everything that contributes to it, and stops before it.
-   */
+  /** Reads a point: the entry starts after everything that contributes to it, and stops first. */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /**
-   * Reads a point without an effect on the start order. The view cannot be used before the server
-   * runs.
-   */
+  /** Reads a point without an effect on the start order. Usable once the server runs. */
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /**
-   * The keys of a section of the file, or of another map of its top level. Disabled entries are
-   * included. `where` is that of `CheckContext.entries`.
-   */
+  /** The keys of a section of the file, as `CheckContext.entries` returns them. */
   entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[];
-  /**
-   * Makes a path from the options absolute: relative paths are relative to the configuration file.
-   */
+  /** Makes a path absolute: relative paths are relative to the configuration file. */
   resolvePath(path: string): string;
   /**
    * Keeps the entries that now contribute to extension points from being stopped by a reload, until

@@ -6,9 +6,7 @@ import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { packageOf, readManifest } from './manifest.js';
 
-/**
- * The scope of the packages that a plugin outside of the server's folder shares with the server.
- */
+/** The scope of packages that a plugin outside of the server's folder shares with the server. */
 const SCOPE = `${KERNEL.name.split('/')[0]}/`;
 
 /** A copy of this package that a plugin imports instead of this one. */

@@ -35,10 +35,7 @@ export interface PluginState {
     prefix?: string,
     page?: { readonly after?: string | undefined; readonly limit?: number | undefined },
   ): Promise<readonly { readonly key: string; readonly value: unknown }[]>;
-  /**
-   * Returns changes for an interface that stores them together with changes of its own, all or
-   * nothing. `undefined` removes a key.
-   */
+  /** Changes to store with others, all or nothing. `undefined` removes a key. */
   changes(values: Readonly<Record<string, unknown>>): readonly StateChange[];
 }
 

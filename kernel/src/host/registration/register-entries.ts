@@ -77,10 +77,7 @@ function registerAll(
   return registered;
 }
 
-/**
- * Moves the contributions of an entry to the revision. The options that its section shares may have
- * changed.
- */
+/** Moves the contributions of an entry to the revision, with its new shared options. */
 function keep(entry: ConfiguredEntry, stays: Registered, { registry, configuration }: Revision): Registered {
   try {
     for (const { point, contribution } of stays.scope.revision.registry.of(entry.id)) {

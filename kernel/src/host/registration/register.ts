@@ -20,9 +20,7 @@ export interface RevisionView {
   readonly registry: Registry;
   /** The keys of a section of the file, or of another map of its top level. */
   entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[];
-  /**
-   * Keeps the entries of this revision from being stopped until the returned function is called.
-   */
+  /** Keeps the entries of this revision running until the returned function is called. */
   pin(): () => void;
 }
 

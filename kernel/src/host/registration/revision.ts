@@ -68,10 +68,7 @@ export class Revision implements RevisionView {
     return this.#pins > 0;
   }
 
-  /**
-   * Resolves when the last pin is released. Call it after another revision has become the current
-   * one.
-   */
+  /** Resolves when the last pin is released. Call it once another revision is the current one. */
   idle(): Promise<void> {
     if (this.#pins === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers();

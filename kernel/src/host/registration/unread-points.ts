@@ -3,10 +3,7 @@ import { formatProblem } from '../base/problem.js';
 import type { Registered } from './register.js';
 import type { Revision } from './revision.js';
 
-/**
- * Warns of contributions that no entry reads, at the points whose owner says what to add in that
- * case: one sentence for each point.
- */
+/** Warns of contributions that no entry reads, where the owner of the point says what to add. */
 export function unreadPoints({ registry, order, configuration }: Revision): readonly string[] {
   const { source, contents } = configuration;
   // An entry that only looks at what stands beside its own contribution serves nothing.

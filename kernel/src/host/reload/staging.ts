@@ -131,9 +131,7 @@ export class Staging {
     return { left: this.#leaving.filter((entry) => !this.replaced.has(entry)), failures };
   }
 
-  /**
-   * The start order, with the entries that replace exclusive ones, and what reads from them, last.
-   */
+  /** The start order; what replaces exclusive entries, and what reads from that, comes last. */
   #startOrder(): readonly Registered[] {
     const last: Registered[] = [];
     for (const registered of this.#next.order) {
@@ -144,9 +142,7 @@ export class Staging {
     return [...this.#next.order.filter((registered) => !last.includes(registered)), ...last];
   }
 
-  /**
-   * The entries that must not run beside a new one. An exclusive entry may have another name now.
-   */
+  /** Entries that must not run beside a new one. An exclusive entry may have been renamed. */
   #predecessors({ id, plugin }: Registered): readonly Registered[] {
     const isExclusive = plugin.definition.exclusive === true;
     return this.#leaving.filter((entry) => {
@@ -247,9 +243,7 @@ export class Staging {
   }
 }
 
-/**
- * Whether the entry's options, its files, or the keys of the sections that it reads have changed.
- */
+/** Whether the entry's options, its files or the section keys that it reads have changed. */
 function hasChanged({ entry: before, keysRead }: Registered, after: ConfiguredEntry, next: Revision): boolean {
   return (
     !isDeepStrictEqual(before.config, after.config) ||

@@ -2,10 +2,7 @@ import type { CommandArguments, CommandTerminal } from '@plugboard/kernel/contra
 import { describeToken } from '../registry/select-token.js';
 import type { IssuedToken } from '../registry/token-registry.js';
 
-/**
- * Prints a new token alone on standard output, so that `$(plugboard token create …)` is the token.
- * Everything else goes to standard error.
- */
+/** Prints a new token alone on standard output, for `$(plugboard token create …)`. */
 export function printToken(
   { token, record }: IssuedToken,
   args: CommandArguments,

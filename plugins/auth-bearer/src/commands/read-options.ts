@@ -3,9 +3,7 @@ import type { Clock } from '@plugboard/kernel';
 import { type CommandArguments, DEFAULT_SCOPES, SCOPES, type Scope, suggestion, UsageError } from '@plugboard/kernel/contracts';
 import { parseExpiry } from '../tokens/expiry.js';
 
-/**
- * Options that several actions share. Each function throws a UsageError if its option is invalid.
- */
+/** Options that several actions share. Each function throws a UsageError for an invalid one. */
 
 export function readName(args: CommandArguments): string {
   const name = args.text('name') ?? '';

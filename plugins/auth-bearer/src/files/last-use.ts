@@ -11,10 +11,7 @@ const INTERVAL = 60_000;
 /** When each token was last used: milliseconds since the epoch by token id. */
 export type LastUses = ReadonlyMap<string, number>;
 
-/**
- * The path of the file with the last uses. It is separate from the tokens file, so that each file
- * has one writer.
- */
+/** The file with the last uses, beside the tokens file: each file has one writer. */
 export function lastUseFile(tokensFile: string): string {
   return `${tokensFile}.used`;
 }
@@ -30,10 +27,7 @@ export async function readLastUses(path: string): Promise<LastUses> {
   }
 }
 
-/**
- * Records when tokens are used, and writes it to a file at most once a minute. No request waits for
- * it.
- */
+/** Writes when tokens were used to a file, at most once a minute. No request waits for it. */
 export class LastUseRecorder {
   readonly #path: string;
   readonly #clock: Clock;

@@ -1,10 +1,7 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { recordProblem, type TokenRecord } from '../tokens/token-record.js';
 
-/**
- * The format of the file. Incremented when older versions of this plugin would misread the new
- * format.
- */
+/** The format of the file. Raised when older versions of this plugin would misread it. */
 const VERSION = 1;
 
 /** The tokens file cannot be used. The message names the file and what to do. */
@@ -31,10 +28,7 @@ export async function readTokens(path: string): Promise<readonly TokenRecord[]> 
   }
 }
 
-/**
- * Returns a text that changes when the file, its content or its permissions change. Reads no
- * content.
- */
+/** A text that changes with the file, its content or its permissions. Reads no content. */
 export async function fileSignature(path: string): Promise<string> {
   try {
     const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });

@@ -53,10 +53,7 @@ export class BearerProvider implements AuthProvider {
     return this.#check(digest) ?? (isOurs ? { refused: 'an unknown token' } : undefined);
   }
 
-  /**
-   * The digest of the token that identified a caller; undefined for callers that were identified
-   * otherwise, or by an ephemeral token.
-   */
+  /** The digest of the token that identified a caller, unless it was an ephemeral one. */
   digestOf(principal: Principal): string | undefined {
     return this.#digests.get(principal);
   }

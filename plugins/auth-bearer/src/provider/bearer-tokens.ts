@@ -24,10 +24,7 @@ export class BearerTokens implements Lifecycle {
     this.#log = log;
   }
 
-  /**
-   * The tokens file comes first, so that an issued token that was copied into the configuration can
-   * still be revoked.
-   */
+  /** The tokens file comes first: a token that is also in the configuration can be revoked. */
   find(digest: string): KnownToken | undefined {
     return this.#issued.find(digest) ?? this.#configured.get(digest);
   }

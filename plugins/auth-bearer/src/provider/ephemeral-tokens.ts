@@ -66,10 +66,7 @@ export class EphemeralTokens {
   }
 }
 
-/**
- * The rights of a token, narrowed to those of an ephemeral one. Rights that the token has lost
- * meanwhile are lost here too.
- */
+/** The rights of a token, narrowed to an ephemeral one's. Rights that it lost are lost here. */
 export function narrowed(principal: Principal, { scopes, agents }: EphemeralRights): Principal {
   const allowed = agents === undefined ? principal.agents : agents.filter((name) => principal.agents?.includes(name) ?? true);
   return Object.freeze({

@@ -6,9 +6,7 @@ import { fileSignature, readTokens } from '../files/token-file.js';
 import { issuedToken, type KnownToken } from '../tokens/known-token.js';
 import type { TokenRecord } from '../tokens/token-record.js';
 
-/**
- * Milliseconds between two checks of the file. A revocation must take effect within ten seconds.
- */
+/** Milliseconds between checks of the file. A revocation must take effect within 10 s. */
 const INTERVAL = 2_000;
 
 /**

@@ -1,10 +1,7 @@
 import { CommandError } from '@plugboard/kernel/contracts';
 import { statusOf, type TokenRecord } from '../tokens/token-record.js';
 
-/**
- * Returns the active tokens of a name. There may be several: in other projects, or an old token and
- * its successor.
- */
+/** The active tokens of a name: of other projects, or an old token and its successor. */
 export function activeTokens(records: readonly TokenRecord[], name: string, now: number): readonly TokenRecord[] {
   return records.filter((record) => record.name === name && statusOf(record, now) === 'active');
 }

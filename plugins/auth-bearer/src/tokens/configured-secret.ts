@@ -4,10 +4,7 @@ import { isTokenLike, tokenProblem } from './token-format.js';
 export const MAX_SECRET_BYTES = 512;
 const MIN_SECRET_BYTES = 16;
 
-/**
- * Returns why a secret in the configuration is not usable, without quoting it, or undefined if it
- * is.
- */
+/** Why a secret in the configuration is not usable, without quoting it; undefined if it is. */
 export function secretProblem(token: string): string | undefined {
   if (token.trim() === '') return `the secret is blank; a token has ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} characters`;
   if (!/^[\x21-\x7e]*$/.test(token)) return 'a token may contain only printable ASCII characters without spaces';

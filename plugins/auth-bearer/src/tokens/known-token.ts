@@ -27,9 +27,7 @@ export function issuedToken(record: TokenRecord, projects: ReadonlySet<string>):
   return { id, sha256, expiresAt: expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt), result: result() };
 }
 
-/**
- * A token of the configuration. Its id is derived from its secret, so that it survives a restart.
- */
+/** A token of the configuration. Its id comes from its secret, so it survives a restart. */
 export function configuredToken(token: ConfiguredToken): KnownToken {
   const { scopes = DEFAULT_SCOPES, expires } = token;
   const sha256 = configuredDigest(token) ?? ''; // checkConfig ensures that there is one

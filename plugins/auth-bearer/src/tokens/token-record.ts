@@ -1,10 +1,7 @@
 import { parseDate } from '@plugboard/kernel';
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 
-/**
- * What is stored of an issued token: its digest, never the token. Times are ISO 8601, because
- * people read the file.
- */
+/** What is stored of a token: never the token. Times are ISO 8601, because people read it. */
 export interface TokenRecord {
   /** `tok_…`. */
   readonly id: string;

@@ -49,9 +49,7 @@ export class PasteFilter extends Transform {
     done();
   }
 
-  /**
-   * Passes on what comes before the next paste, or the paste. @returns whether there may be more.
-   */
+  /** Passes on the next paste, or what comes before it. @returns whether there may be more. */
   #passOn(): boolean {
     const start = this.#rest.indexOf(START);
     if (start === 0) {
@@ -79,10 +77,7 @@ export class PasteFilter extends Transform {
   }
 }
 
-/**
- * Characters at the end of a text that may begin a marker. The Escape key alone, which means
- * nothing here, waits for the next key.
- */
+/** Characters at the end that may begin a marker. The Escape key alone waits for the next key. */
 function partialMarker(text: string): number {
   for (let length = START.length - 1; length > 0; length--) if (text.endsWith(START.slice(0, length))) return length;
   return 0;

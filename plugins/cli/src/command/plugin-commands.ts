@@ -83,10 +83,7 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
   ]);
 }
 
-/**
- * The command for its help, where the file has none: it is missing, has mistakes or lacks the
- * plugin.
- */
+/** The command for its help, where the file has mistakes or lacks the plugin. */
 async function commandForHelp(name: string, { config, summary, cure }: ExpectedCommand): Promise<Command> {
   const { commands } = await contributed({ config });
   const found = commands.find((command) => command.name === name);

@@ -10,10 +10,7 @@ import { CONFIG_OPTION, configFile } from '../command/config-option.js';
 /** Milliseconds that the plugins have to stop when the chat ends. */
 const MAX_CLOSE_TIME = 5_000;
 
-/**
- * Runs a conversation with an agent in the terminal. If standard input is not a terminal, each of
- * its lines is one turn.
- */
+/** Talks to an agent in the terminal. Other input than a terminal's is one turn a line. */
 export const chat: CommandAction = {
   summary: 'Talks to an agent, in this process or on a running server',
   positionals: ['[AGENT]'],

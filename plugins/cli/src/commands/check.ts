@@ -9,10 +9,7 @@ import { composeServer } from '../server/compose.js';
 import { previewReloads } from '../server/reload-preview.js';
 import { accessOf, serverInfo } from '../server/server-info.js';
 
-/**
- * Runs all phases but the start: loads plugins, validates the file, registers, derives the order.
- * Opens nothing.
- */
+/** Runs all phases but the start. Opens nothing. */
 export const check: CommandAction = {
   summary: 'Checks the configuration and reports all mistakes',
   options: {

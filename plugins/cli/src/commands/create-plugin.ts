@@ -20,9 +20,7 @@ const KINDS = {
   observer: 'plugin',
 } as const;
 
-/**
- * Writes a plugin package from the template of its kind. It builds and passes its tests as it is.
- */
+/** Writes a plugin package that builds and passes its tests, from the template of its kind. */
 export const createPlugin: CommandAction = {
   summary: 'Creates a plugin: a package that builds and passes its contract tests',
   positionals: ['NAME', '[DIR]'],

@@ -5,9 +5,7 @@ import { PROGRAM } from '../base/program.js';
 import { readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
 import { packageSource } from '../scaffold/local-packages.js';
 
-/**
- * Writes a distribution: a folder with everything that a server needs to run, locally and deployed.
- */
+/** Writes a distribution: a folder with everything to run a server, locally and deployed. */
 export const init: CommandAction = {
   summary: 'Creates a distribution: a folder with a configuration, a Dockerfile and more',
   positionals: ['[DIR]'],
@@ -51,9 +49,7 @@ export const init: CommandAction = {
   },
 };
 
-/**
- * Files whose names begin with a dot in the distribution. npm does not pack them under that name.
- */
+/** Files whose names begin with a dot in the distribution, which npm would not pack. */
 const DOTTED = new Set(['gitignore', 'dockerignore', 'env.example']);
 
 const INSTALL_TARBALLS = 'npm install ./packages/*.tgz';
@@ -78,10 +74,7 @@ function fromTarballs(readme: string, source: string): string {
     .replace('## Run it\n', `## Run it\n\n${origin}`);
 }
 
-/**
- * Whether this Node.js came from a package. Outside of its folder there may be an older one, which
- * cannot run the program.
- */
+/** Whether this Node.js came from a package: outside of its folder there may be an older one. */
 function isPackage(node: string): boolean {
   return node.includes(`${sep}node_modules${sep}`);
 }

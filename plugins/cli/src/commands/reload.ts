@@ -16,10 +16,7 @@ const OUTCOMES: Readonly<Record<ReloadOutcome, string>> = {
   refused: 'the changed configuration was refused, and the previous one stays in effect; the log of the server says why',
 };
 
-/**
- * Checks the file, sends SIGHUP to the servers that run with it, and waits for what they make of
- * it. A file with mistakes is not sent.
- */
+/** Checks the file, sends SIGHUP to its servers, and waits for the outcome. */
 export const reload: CommandAction = {
   summary: 'Reloads the configuration of the running server',
   options: { config: CONFIG_OPTION },

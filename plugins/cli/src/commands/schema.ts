@@ -3,10 +3,7 @@ import { CONFIG_OPTION, configFile } from '../command/config-option.js';
 import { serverSchema } from '../schema/server-schema.js';
 import { composeServer } from '../server/compose.js';
 
-/**
- * Prints the JSON Schema of the file. An editor finds it by the first line
- * `# yaml-language-server: $schema=./plugboard.schema.json`.
- */
+/** Prints the JSON Schema of the file, which editors find by `# yaml-language-server: $schema=`. */
 export const schema: CommandAction = {
   summary: 'Prints the JSON Schema of the configuration file, for editors',
   options: { config: CONFIG_OPTION },

@@ -48,9 +48,7 @@ function pathOf(file: string): string {
   }
 }
 
-/**
- * The entries whose plugin a file belongs to: the module that was loaded, or a file in its folder.
- */
+/** The entries whose plugin a file belongs to: its module, or a file in its folder. */
 function ownersOf(file: string, plugins: readonly PluginInfo[]): readonly PluginInfo[] {
   const exact = plugins.filter(({ path }) => path === file);
   if (exact.length > 0) return exact;

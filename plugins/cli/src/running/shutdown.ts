@@ -4,16 +4,10 @@ import { originOf } from '../diagnosis/error-origin.js';
 
 /** Milliseconds until the process ends after an uncaught error, whatever still runs. */
 const CRASH_LIMIT = 10_000;
-/**
- * The part of it in which entries stop. Running work gets what an entry does not need for its own
- * end: with HTTP, five seconds.
- */
+/** The part of it in which entries stop: running HTTP requests get five seconds. */
 const CRASH_STOP_LIMIT = 9_000;
 
-/**
- * Milliseconds within which a second SIGINT is the echo of the first: under npm, Ctrl-C reaches the
- * program twice.
- */
+/** Milliseconds in which a second SIGINT is an echo: under npm, Ctrl-C arrives twice. */
 const ECHO = 250;
 
 /** Why the process ends. */

@@ -10,9 +10,7 @@ export type Files = ReadonlyMap<string, string>;
 /** Folders of a template that are not part of it. */
 const LEFT_OUT = new Set(['node_modules', 'dist']);
 
-/**
- * The folder of a template: at the root of the repository, or inside this package.
- */
+/** The folder of a template: at the root of the repository, or inside this package. */
 export function templateFolder(name: string): string {
   const places = [join(PROGRAM.path, '../..', name), join(PROGRAM.path, name)];
   const found = places.find((place) => existsSync(join(place, 'gitignore')));

@@ -25,10 +25,7 @@ export function localPackages(names: Iterable<string>, folder: string): Readonly
   return found;
 }
 
-/**
- * The tarball or the folder that a package was installed from; undefined if it came from a
- * registry. The tarball may have been removed since.
- */
+/** The tarball or folder that a package was installed from; undefined if from a registry. */
 export function packageSource(name: string): string | undefined {
   const path = installedFolder(name);
   if (path === undefined) return undefined;

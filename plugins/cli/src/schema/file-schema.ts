@@ -31,10 +31,7 @@ const PATTERNS = {
   package: String.raw`^(@[\w.~-]+/)?[\w~-]|^\.{0,2}/`,
 } as const;
 
-/**
- * The formats in words: appended to descriptions, and what editors say about a value in another
- * form, instead of showing the pattern.
- */
+/** The formats in words, for descriptions, and for editors in place of the pattern. */
 const FORMATS = {
   duration: 'A duration: a whole number with the unit ms, s, m, h or d, such as `30s`.',
   size: 'A size: a whole number with the unit b, kb, mb or gb, such as `64kb`, in powers of 1024.',
@@ -43,10 +40,7 @@ const FORMATS = {
   package: 'An installed package, or the path of a module.',
 } as const;
 
-/**
- * The names that an editor can complete. A schema cannot refer to other places of a file, so they
- * are copied into it.
- */
+/** The names that an editor can complete, copied into the schema: it cannot refer to the file. */
 interface KnownNames {
   /** The keys of a section, or of another map of the top level. */
   keys(section: string): readonly string[];
@@ -56,10 +50,7 @@ interface KnownNames {
 
 const NO_OPTIONS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 
-/**
- * Builds the JSON Schema of the whole file, for editors: the sections, and the options of the
- * plugins that the file uses.
- */
+/** Builds the JSON Schema of the whole file, with the options of the plugins that it uses. */
 export function fileSchema({ sections }: FileLayout, entries: readonly DescribedEntry[], names: KnownNames): PlainSchema {
   return new FileSchema(sections, entries, names).whole();
 }
@@ -144,9 +135,7 @@ class FileSchema {
     return layout.literals === undefined ? map : { anyOf: [map, { enum: layout.literals }, VARIABLE] };
   }
 
-  /**
-   * Converts a schema for editors: `${NAME}` is valid wherever the schema is narrower than text.
-   */
+  /** Converts a schema for editors: `${NAME}` is valid where the schema is narrower than text. */
   #editable(schema: JsonSchema): PlainSchema {
     const { secret, nameOf, format, description, default: fallback, properties, additionalProperties, items, ...other } = schema;
     const { anyOf, oneOf, ...rest } = other;
@@ -177,10 +166,7 @@ class FileSchema {
   }
 }
 
-/**
- * A text for which editors offer these words. Others stay valid: `plugboard check` knows better
- * than a copy of the names.
- */
+/** A text for which editors offer these words. Others stay valid: `plugboard check` decides. */
 function completed({ description, default: fallback, ...text }: PlainSchema, words: readonly string[]): PlainSchema {
   const about = {
     ...(description === undefined ? {} : { description }),

@@ -25,10 +25,7 @@ export interface RunningConfig {
 /** What became of a reload. Only an applied one changes what the server uses. */
 export type ReloadOutcome = 'applied' | 'unchanged' | 'refused';
 
-/**
- * Where systemd makes the folders of services with `RuntimeDirectory=plugboard/NAME`. Only root can
- * add to it.
- */
+/** Where systemd makes folders for `RuntimeDirectory=plugboard/NAME`. Only root can add to it. */
 const SERVICES = '/run/plugboard';
 
 /**
@@ -78,9 +75,7 @@ const recorded = new Set<string>();
 let since = '';
 let reloads = 0;
 
-/**
- * The servers on this machine that run with a configuration file, as far as this user can see them.
- */
+/** The servers on this machine with a configuration file, as far as this user can see them. */
 export function runningConfigs(file: string): readonly RunningConfig[] {
   const services = namesIn(SERVICES).map((name) => join(SERVICES, name));
   const folders = new Set([temporaryFolder(), runtimeFolder() ?? temporaryFolder(), ...services]);
@@ -99,10 +94,7 @@ function runningConfigsIn(folder: string, file: string): readonly RunningConfig[
   }
 }
 
-/**
- * The environment that a process was started with. Undefined if this user may not read it, and on
- * systems without `/proc`.
- */
+/** The environment that a process was started with, if this user may read it in `/proc`. */
 export function environmentOf(pid: number): Environment | undefined {
   try {
     const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
@@ -122,10 +114,7 @@ function birthOf(pid: number): string | undefined {
   }
 }
 
-/**
- * Replaces the values of an image by digests. Keys stay readable, and so do lists and their
- * lengths.
- */
+/** Replaces the values of an image by digests. Keys and the lengths of lists stay readable. */
 export function digested(image: ConfigImage, salt: string): ConfigImage {
   const digest = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(digest);

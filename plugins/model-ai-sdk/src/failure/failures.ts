@@ -32,10 +32,7 @@ interface FailuresOptions {
   readonly entry: string;
 }
 
-/**
- * Makes every error of a connection. Messages are shown to callers: they contain no address and no
- * key.
- */
+/** Makes every error of a connection. Callers see messages: no address and no key in them. */
 export class Failures {
   readonly #redact: (text: string) => string;
   readonly #idleTimeout: string;

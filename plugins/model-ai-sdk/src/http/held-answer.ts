@@ -31,8 +31,5 @@ export class HeldAnswer {
   }
 }
 
-/**
- * The answer for which a package sends its request. A package calls one `fetch` for all requests,
- * and passes nothing of ours to it.
- */
+/** The answer that a package's request is for: packages pass nothing of ours to `fetch`. */
 export const heldAnswers = new AsyncLocalStorage<HeldAnswer>();

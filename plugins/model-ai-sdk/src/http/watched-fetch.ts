@@ -53,10 +53,7 @@ export function watchedFetch(clock: Clock, idleTimeout: number, errors: FetchErr
 
 type Watch = () => { cancel(): void };
 
-/**
- * A stream of events, and neither JSON nor HTML. The time without a byte counts only while somebody
- * waits for one.
- */
+/** A stream of events, neither JSON nor HTML. Idle time counts while somebody waits. */
 function watchedBody(
   body: ReadableStream<Uint8Array>,
   watch: Watch,

@@ -26,10 +26,7 @@ const PRIVATE_IPV4 = [
   ['240.0.0.0', 4], // reserved (RFC 1112), broadcast
 ] as const;
 
-/**
- * The only IPv6 addresses that are public: IANA has given out no other global unicast addresses
- * (RFC 4291, 2000::/3).
- */
+/** The only public IPv6 addresses: IANA has given out no others (RFC 4291, 2000::/3). */
 const GLOBAL_IPV6 = ['2000::', 3] as const;
 
 /** What is not public in there: special purposes, and addresses that contain an IPv4 one. */
@@ -50,10 +47,7 @@ GLOBAL.addSubnet(...GLOBAL_IPV6, 'ipv6');
 const MAPPED = new BlockList();
 MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6');
 
-/**
- * Whether an address is on the public internet (S-07, S-76). Everything that this server fetches
- * for a caller asks here.
- */
+/** Whether an address is public (S-07, S-76). All that is fetched for a caller asks here. */
 export function isPublic(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;

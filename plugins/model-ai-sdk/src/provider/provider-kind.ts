@@ -8,22 +8,13 @@ export interface ProviderKind {
   readonly namespace: string;
   /** Options of every request. Those of the entry replace them. */
   readonly defaults: Options;
-  /**
-   * The option that gives Claude a budget for thinking. Then a step with results needs a thought.
-   */
+  /** The option with Claude's budget for thinking: a step with results then needs a thought. */
   readonly thinking?: 'thinking' | 'reasoningConfig';
-  /**
-   * Ids of tool calls: nine letters and digits, as Mistral requires, or any that is valid
-   * everywhere.
-   */
+  /** Ids of tool calls: nine letters and digits, as Mistral requires, or any common form. */
   readonly callIds?: 'alnum9';
-  /**
-   * Whether messages of the user and of the assistant must alternate, also after results of tools.
-   */
+  /** Whether user and assistant messages must alternate, also after results of tools. */
   readonly alternates?: boolean;
-  /**
-   * Whether a URL of an image needs its exact type, so that one without an extension is not sent.
-   */
+  /** Whether an image's URL needs its exact type: one without an extension is not sent. */
   readonly needsImageType?: boolean;
   /** Whether it refuses tool calls in a request that declares no tools, or may call none. */
   readonly needsTools?: boolean;

@@ -14,10 +14,7 @@ export function otherSpecification(shown: string, version: string): string {
   );
 }
 
-/**
- * Finds a package of an older specification without loading it, by its dependency on
- * `@ai-sdk/provider`, whose major version is that of the specification.
- */
+/** Finds a package of an older specification by the major version of its dependency. */
 export function olderSpecification(provider: string, folder: string): string | undefined {
   const manifest = manifestAt(locate(provider, folder));
   if (manifest === undefined) return undefined;

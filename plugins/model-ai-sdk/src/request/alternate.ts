@@ -3,10 +3,7 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/prov
 /** Stands between results of tools and a message of the user. */
 const ACKNOWLEDGED: LanguageModelV4Message = { role: 'assistant', content: [{ type: 'text', text: 'OK.' }] };
 
-/**
- * Makes roles alternate: neighbours of the same role become one message, and an answer stands
- * between results of tools and a message of the user.
- */
+/** Makes roles alternate: joins neighbours, and answers results before the user goes on. */
 export function alternating(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   const result: LanguageModelV4Prompt = [];
   for (const message of prompt) {

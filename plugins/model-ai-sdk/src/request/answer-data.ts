@@ -3,15 +3,10 @@ import type { SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { type Extra, parseJson } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 
-/**
- * What a provider attached to a part of its answer, by provider. It goes back as the
- * `providerOptions` of the same part (AI-6).
- */
+/** What a provider attached to a part of its answer, which goes back with it (AI-6). */
 export type PartOptions = SharedV4ProviderOptions;
 
-/**
- * A part of an answer, in the order of the answer (AI-7). Text and calls are those of the message.
- */
+/** A part of an answer, in its order (AI-7). Text and calls are those of the message. */
 export type AnswerPart =
   | { readonly type: 'reasoning'; readonly text: string; readonly options?: PartOptions }
   /** The next characters of the message's text. */

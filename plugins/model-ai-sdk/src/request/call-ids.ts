@@ -10,10 +10,7 @@ interface KnownCall {
   readonly name: string;
 }
 
-/**
- * The tool calls of a request: their names and ids are valid at the provider, and each id is used
- * once.
- */
+/** The tool calls of a request, with names and ids that are valid at the provider, each once. */
 export class CallIds {
   readonly #calls = new Map<string, KnownCall>();
   readonly #used = new Set<string>();

@@ -7,13 +7,9 @@ export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
 /** Where images and files come from. */
 export interface MediaSource {
-  /**
-   * Whether the provider fetches this URL itself (AI-13). @param type `image/*` if it is unknown.
-   */
+  /** Whether the provider fetches this URL (AI-13). @param type `image/*` if it is unknown. */
   takesUrl(url: string, type: string): boolean;
-  /**
-   * Fetches an image. @throws Error that says why it cannot be fetched, TurnError without memory.
-   */
+  /** Fetches an image. @throws Error that says why not, TurnError without memory. */
   fetch(url: string): Promise<{ readonly mediaType: string; readonly data: string }>;
   /** Whether files other than images are replaced by a note. */
   readonly omitsFiles: boolean;
@@ -135,10 +131,7 @@ const IMAGE_TYPES: readonly (readonly [beginning: string, mediaType: string])[] 
   ['UklGR', 'image/webp'],
 ];
 
-/**
- * The type of an image by its data, which providers compare with the stated type. Undefined if
- * it is not one that all of them accept.
- */
+/** The type of an image by its data, if it is one that all providers accept. */
 export function imageType(base64: string): string | undefined {
   return IMAGE_TYPES.find(([beginning]) => base64.startsWith(beginning))?.[1];
 }

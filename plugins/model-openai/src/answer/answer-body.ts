@@ -62,10 +62,7 @@ function isBlank(byte: number): boolean {
   return byte <= 0x20 || BYTE_ORDER_MARK.includes(byte);
 }
 
-/**
- * The title of a page of HTML. It is read by hand: an expression tries again at each `<title` that
- * has no end (S-76).
- */
+/** The title of a page, read by hand: an expression is slow without a closing tag (S-76). */
 function titleOf(chunk: Buffer): string {
   const page = chunk.toString();
   const title = page.search(/<title/i);

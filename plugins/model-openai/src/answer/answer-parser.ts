@@ -14,15 +14,10 @@ import { WholeText } from './whole-text.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * How the chunks of an answer ended: `done` by `[DONE]`, `cut` without it, `body` as one JSON body.
- */
+/** How an answer ended: `done` by `[DONE]`, `cut` without it, `body` as one JSON body. */
 export type Ending = 'done' | 'cut' | 'body';
 
-/**
- * The names that servers give to the model's reasoning. A server that uses two sends the same text
- * in both.
- */
+/** What servers call the model's reasoning. One that uses two sends the same text in both. */
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking'] as const;
 
 /** Characters of arguments and of members for the next request, which are kept until the end. */
@@ -81,9 +76,7 @@ export class AnswerParser {
     this.#toolCalls = new ToolCalls((name) => tools.some((tool) => tool.name === name), streamedTools);
   }
 
-  /**
-   * Whether a finish reason has arrived: the answer is then complete, except perhaps for its usage.
-   */
+  /** Whether a finish reason has arrived: nothing follows, except perhaps the usage. */
   get isFinished(): boolean {
     return this.#finish !== undefined;
   }
@@ -187,10 +180,7 @@ export class AnswerParser {
     if (text !== '') events.push({ type: 'reasoning', text });
   }
 
-  /**
-   * Reads content in parts, as Mistral's reasoning models send it: `text`, and `thinking`, which
-   * contains text parts.
-   */
+  /** Reads content in parts, as Mistral sends it: `text`, and `thinking` with text parts. */
   #addPart(part: unknown, events: ModelEvent[]): void {
     if (isText(part)) this.#addText(part, events);
     if (!isObject(part)) return;

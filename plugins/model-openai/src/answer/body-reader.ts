@@ -15,8 +15,6 @@ export interface BodyReader {
   readonly held: number;
   read(chunk: Buffer, events: ModelEvent[]): void;
   end(events: ModelEvent[]): void;
-  /**
-   * Throws `failure`, unless the answer is complete without the rest or a better error is known.
-   */
+  /** Throws `failure`, unless the answer is complete or a better error is known. */
   interrupt(failure: Error, events: ModelEvent[]): void;
 }

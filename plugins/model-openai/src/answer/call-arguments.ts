@@ -22,9 +22,7 @@ export class CallArguments {
   #isEscaped = false;
   /** Whether nothing but white space has followed the opening brace. */
   #isBare = true;
-  /**
-   * Whether the server repeats itself: a fragment begins with all before it, or two braces open.
-   */
+  /** Whether a fragment begins with all before it, or two braces open: the server repeats. */
   #isRepeated = false;
   /** The end of what arrived, not yet sent. */
   #heldBack = '';

@@ -5,10 +5,7 @@ const BACKSLASH = 92;
 const SMALL_U = 117;
 const FIRST_PRINTABLE = 32;
 
-/**
- * Characters of an event that a template is derived from. For a longer one, parsing costs little in
- * comparison.
- */
+/** Characters of an event that a template is derived from. Longer ones are as cheap to parse. */
 const MAX_LENGTH = 8192;
 
 /** Escaped text that ends with the first half of a character. */
@@ -56,10 +53,7 @@ export class ChunkTemplate {
     return undefined;
   }
 
-  /**
-   * Returns the text of a chunk; undefined if the chunk does not match, or its content is empty or
-   * ends within a character.
-   */
+  /** The text of a chunk, if it matches, is not empty and does not end within a character. */
   match(chunk: string): EscapedText | undefined {
     const from = this.#before.length;
     // Comparing slices is much faster than `startsWith`.

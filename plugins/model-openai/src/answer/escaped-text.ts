@@ -1,9 +1,6 @@
 import type { ModelText } from '@plugboard/kernel/contracts';
 
-/**
- * Text as the model server escaped it. A JSON encoder writes `json` through; `text` is decoded on
- * first use.
- */
+/** Text as the server escaped it: encoders write `json` through, `text` is decoded on use. */
 export class EscapedText implements ModelText {
   readonly type = 'text';
   /** The text between the quotes of the JSON string, with its escapes. */

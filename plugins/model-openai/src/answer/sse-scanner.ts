@@ -9,9 +9,7 @@ const D = 100;
 const A = 97;
 const T = 116;
 
-/**
- * Receives the data of one event. The string is a slice of the whole read and keeps that in memory.
- */
+/** Receives the data of one event: a slice that keeps the whole read in memory. */
 type EventSink = (data: string) => void;
 
 /** Receives a line that is neither a `data` field nor blank nor a comment. */
@@ -77,10 +75,7 @@ export class SseScanner {
     if (this.#buffered > this.#limit) throw new AnswerTooLarge('an event', this.#limit);
   }
 
-  /**
-   * Ends the stream. Returns the data of an event without its blank line, if any: it may be
-   * complete or cut.
-   */
+  /** Ends the stream. Returns the data of an event without its blank line: perhaps cut. */
   end(): string | undefined {
     const rest = this.#decoder.end();
     if (this.#unfinished + rest !== '') this.#finishLine(rest);

@@ -4,10 +4,7 @@ const TAGS = ['think', 'thinking', 'thought', 'reasoning'];
 /** Characters of the longest opening tag. */
 const MAX_OPENING = Math.max(...TAGS.map((tag) => tag.length)) + '<>'.length;
 
-/**
- * Splits `<think>…</think>` at the beginning of a text off as reasoning, however the text is cut
- * into pieces.
- */
+/** Splits `<think>…</think>` off the beginning of a text, however it is cut into pieces. */
 export class ThinkTags {
   #state: 'start' | 'reasoning' | 'gap' | 'text' = 'start';
   #closing = '';

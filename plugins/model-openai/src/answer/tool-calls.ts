@@ -154,10 +154,7 @@ export class ToolCalls {
     return open && (continuesArguments(open, fragment) || (id === '' && this.#isPartOfName(open, name))) ? open : undefined;
   }
 
-  /**
-   * Whether a fragment with the id of a call belongs to it. Some servers give one id to several
-   * calls.
-   */
+  /** Whether a fragment with a call's id belongs to it: some servers use an id twice. */
   #isSameCall(call: Call, { index, name }: Fragment): boolean {
     const isMoved = typeof index === 'number' && typeof call.index === 'number' && call.index !== index;
     if (isMoved) return name === call.name && call.arguments.isEmpty;
@@ -217,10 +214,7 @@ function argumentsText(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/**
- * Whether a fragment that repeats the name, perhaps with another id, carries the rest of arguments
- * that were begun.
- */
+/** Whether a fragment that repeats the name has the rest of arguments that were begun. */
 function continuesArguments(call: Call, { name, arguments: more }: Fragment): boolean {
   const { arguments: begun } = call;
   return name === call.name && !begun.isBlank && more !== '' && !more.trimStart().startsWith('{') && !begun.isComplete;

@@ -3,9 +3,7 @@ import { isObject } from '../json/json.js';
 
 type Counts = Readonly<Record<string, unknown>>;
 
-/**
- * Finds the token counts of a chunk: in `usage`, in the choice (Moonshot), or in `x_groq` (Groq).
- */
+/** Finds the token counts of a chunk: in `usage`, the choice (Moonshot) or `x_groq` (Groq). */
 export function findUsage({ usage, x_groq: groq }: Counts, choice: Counts | undefined): Usage | undefined {
   if (isObject(usage)) return readUsage(usage);
   if (isObject(choice?.usage)) return readUsage(choice.usage);

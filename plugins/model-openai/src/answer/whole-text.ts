@@ -1,7 +1,4 @@
-/**
- * Joins characters that a server has split: many escape a character as two halves
- * (`\ud83d\ude00`), and may send each in a chunk of its own.
- */
+/** Joins halves of a character (`\ud83d\ude00`), which a server may send in separate chunks. */
 export class WholeText {
   /** The first half of a character, until the second one arrives. */
   #half = '';

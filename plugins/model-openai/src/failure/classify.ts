@@ -32,10 +32,7 @@ export function isTransient({ status, words }: ErrorCause, text: string): boolea
   return TRANSIENT_TEXT.test(text);
 }
 
-/**
- * Whether the conversation is too long for the model. A limit on tokens per minute is another
- * matter.
- */
+/** Whether the conversation is too long for the model, not for a limit of tokens a minute. */
 export function isContextLength({ status, words }: ErrorCause, text: string): boolean {
   if (status === 429 || words.some((word) => /rate_?limit/.test(word))) return false;
   return CONTEXT_LENGTH.test(text) || words.some((word) => CONTEXT_LENGTH.test(word));

@@ -3,10 +3,7 @@ import { parseJson } from '../json/split-json.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * How many levels are searched for a message. The deepest known form is
- * `[{"error":{"message":"{…}"}}]`.
- */
+/** Levels that are searched for a message. The deepest known: `[{"error":{"message":"{…}"}}]`. */
 const MAX_DEPTH = 6;
 
 /** The members that may contain a message, the most specific first. */
@@ -76,10 +73,7 @@ function textIn(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/**
- * OpenRouter's own message is mostly "Provider returned error"; the provider's is in
- * `metadata.raw`.
- */
+/** OpenRouter's own message is mostly "Provider returned error"; see `metadata.raw`. */
 function providerText({ metadata }: Fields, depth: number): string | undefined {
   if (!isObject(metadata)) return undefined;
   const text = textIn(metadata.raw, depth + 1);

@@ -15,10 +15,7 @@ const MAX_SHOWN = 160;
 /** undici's codes for a pool that this side has closed. */
 const STOPPED: ReadonlySet<string> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
 
-/**
- * Makes every error of a connection. Messages are shown to callers: they contain no address and no
- * key.
- */
+/** Makes every error of a connection. Callers see messages: no address and no key in them. */
 export class Failures {
   readonly #redactor: Redactor;
   readonly #clock: Clock;

@@ -5,10 +5,7 @@ type Result = IteratorResult<Batch, undefined>;
 
 const END: Result = Object.freeze({ value: undefined, done: true });
 
-/**
- * A queue between a socket, which produces events at any time, and one reader. All events that were
- * added since the last read form one batch.
- */
+/** A queue between a socket and one reader. What was added since the last read is one batch. */
 export class Batches implements AsyncIterableIterator<Batch, undefined> {
   readonly #onRead: () => void;
   readonly #onReturn: () => void;
@@ -30,10 +27,7 @@ export class Batches implements AsyncIterableIterator<Batch, undefined> {
     this.#onReturn = onReturn;
   }
 
-  /**
-   * The list that events are appended to. Get it again after each flush: a batch that was read
-   * belongs to the reader.
-   */
+  /** The list to append to. Get it again after a flush: a batch that was read is the reader's. */
   get pending(): ModelEvent[] {
     return this.#pending;
   }

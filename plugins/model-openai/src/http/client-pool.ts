@@ -26,10 +26,7 @@ export class ClientPool {
   readonly #connectTimeout: number;
   /** Opens sockets, with the TLS sessions of the earlier ones. */
   #connect: buildConnector.connector | undefined;
-  /**
-   * An undici client opens one socket, and opens it again with the next request after it was
-   * closed.
-   */
+  /** An undici client has one socket, and opens it again with the next request. */
   readonly #clients = new Set<Client>();
   /** Clients without a request, in the order of their last use. */
   #free: Client[] = [];

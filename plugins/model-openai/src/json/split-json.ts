@@ -1,7 +1,4 @@
-/**
- * Splits a text that consists of several JSON objects or arrays, one right after the other. Returns
- * undefined if the text is anything else.
- */
+/** Splits several JSON objects or arrays in a row. Undefined if the text is anything else. */
 export function splitJson(text: string): readonly string[] | undefined {
   const values: string[] = [];
   let start = -1;

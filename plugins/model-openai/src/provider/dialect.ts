@@ -1,7 +1,4 @@
-/**
- * What a connection's requests look like: the preset of its provider with the connection's own
- * options.
- */
+/** What requests look like: the preset of the provider with the connection's own options. */
 export interface Dialect {
   /** The provider's name, or `none` without a preset. */
   readonly provider: string;
@@ -21,10 +18,7 @@ export interface Dialect {
   readonly thinkTags: ThinkTags;
   /** The header that carries the key. */
   readonly keyHeader: 'authorization' | 'api-key';
-  /**
-   * What is added to tool calls that another connection made, because the server refuses them
-   * without.
-   */
+  /** Added to tool calls of another connection: the server refuses them without. */
   readonly placeholder: Placeholder | undefined;
 }
 

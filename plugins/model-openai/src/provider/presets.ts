@@ -31,10 +31,7 @@ export const PRESETS = {
     placeholder: (model) =>
       /gemini-([3-9]|[1-9]\d)|gemini-\w+-latest/i.test(model) ? { signature: 'skip_thought_signature_validator' } : undefined,
   },
-  /**
-   * The request is validated strictly (422 `extra_forbidden`), and so is the order of roles. Usage
-   * is always sent.
-   */
+  /** Validates strictly (422 `extra_forbidden`), also the order of roles. Always sends usage. */
   mistral: {
     tokenParam: 'max_tokens',
     toolIds: 'alnum9',
@@ -42,9 +39,7 @@ export const PRESETS = {
     emptyContent: '',
     omit: [...OPENAI_ONLY, ...LOGPROBS, 'name', 'seed', 'stream_options'],
   },
-  /**
-   * In thinking mode, every step with tool calls needs a `reasoning_content`, which may be empty.
-   */
+  /** With thinking, a step with tool calls needs a `reasoning_content`, which may be empty. */
   deepseek: { tokenParam: 'max_tokens', emptyContent: '', omit: OPENAI_ONLY, placeholder: () => ({ reasoning: '' }) },
   /** The same, but an empty one counts as missing. */
   moonshot: {

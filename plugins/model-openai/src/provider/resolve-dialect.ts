@@ -42,10 +42,7 @@ function providerFor({ provider }: DialectOptions, host: string): Provider {
   return provider === undefined ? (providerOf(host) ?? 'none') : (provider as Provider);
 }
 
-/**
- * The lines about a dialect for `plugboard plugins`: the provider, and what differs from the
- * protocol.
- */
+/** The lines about a dialect: the provider, and what differs from the protocol. */
 export function describeDialect(dialect: Dialect, { provider }: DialectOptions): readonly Description[] {
   const source = provider !== undefined ? 'set by provider' : dialect.provider === 'none' ? 'unknown host' : 'known by its host';
   const lines: Description[] = [{ kind: 'detail', label: 'provider', text: `${dialect.provider} (${source})` }];

@@ -18,9 +18,7 @@ export function defaultHeaders(apiKey: string | undefined, keyHeader: 'authoriza
   );
 }
 
-/**
- * Adds headers, replacing those of the same name. Names are lower case, so that none is sent twice.
- */
+/** Adds headers, replacing those of the same name. Lower case, so that none is sent twice. */
 export function mergeHeaders(headers: Headers, more: Headers): Headers {
   let merged: Record<string, string> | undefined;
   for (const name in more) {

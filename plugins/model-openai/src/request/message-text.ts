@@ -1,7 +1,4 @@
-/**
- * Longest text that is kept, in characters. Texts of large messages would double the memory of a
- * turn.
- */
+/** Longest text that is kept, in characters: larger ones would double the memory of a turn. */
 const MAX_KEPT_LENGTH = 16 * 1024;
 
 /**

@@ -1,8 +1,6 @@
 import type { WireMessage } from './wire-message.js';
 
-/**
- * Text between a tool result and the next user message, for servers that require an answer there.
- */
+/** Stands between a tool result and the next user message, where servers require an answer. */
 const ACKNOWLEDGED = 'OK.';
 /** Text before an answer, for servers whose conversations begin with the user. */
 const BEGINNING = '(The beginning of the conversation was left out.)';
@@ -41,10 +39,7 @@ export function alternate(messages: readonly WireMessage[]): readonly WireMessag
   return userFirst(result);
 }
 
-/**
- * Results of an assistant's calls follow it: a message with calls joins the one before it, but not
- * the one after it.
- */
+/** Results follow their calls: a message with calls joins the one before it only. */
 function canJoin(last: WireMessage, { role }: WireMessage): boolean {
   return last.role === role && (role === 'user' || (role === 'assistant' && last.tool_calls === undefined));
 }

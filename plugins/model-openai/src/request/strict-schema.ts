@@ -4,10 +4,7 @@ import type { SchemaBudget } from './schema-budget.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/**
- * Keywords that strict servers refuse, or that their grammars cannot express. None changes what is
- * valid JSON for a tool.
- */
+/** Keywords that strict servers refuse. None changes what is valid JSON for a tool. */
 const DROPPED: ReadonlySet<string> = new Set([
   '$schema',
   '$id',

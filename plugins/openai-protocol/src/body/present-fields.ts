@@ -2,10 +2,7 @@ import { invalidRequest } from '../errors/errors.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * Unknown top-level fields of a request. They are kept and reported, so their number needs a limit
- * (S-35).
- */
+/** Unknown top-level fields of a request: kept and reported, so they need a limit (S-35). */
 const MAX_UNKNOWN_FIELDS = 128;
 
 /**

@@ -41,10 +41,7 @@ export function invalidRequest(
   return new ProtocolError(status, { error: { message, type: 'invalid_request_error', param, code } }, headers);
 }
 
-/**
- * An error of type `svc_error` (docs/reference/wire.md, Errors): nothing resolves (400), out of
- * scope (403), the turn failed (502).
- */
+/** An `svc_error`: nothing resolves (400), out of scope (403), the turn failed (502). */
 export function serviceError(
   status: 400 | 403 | 502,
   message: string,

@@ -1,10 +1,7 @@
 import type { ErrorReply, HttpError } from '@plugboard/transport-http';
 import type { ErrorBody } from './errors.js';
 
-/**
- * Formats an `HttpError` of transport-http as the protocol's error object: the `formatError` of
- * routes that speak the protocol.
- */
+/** Formats an `HttpError` as the protocol's error object: the `formatError` of its routes. */
 export function formatError({ status, code, message }: HttpError): ErrorReply & { readonly body: ErrorBody } {
   if (code === 'insufficient_scope') return { body: { error: { message, type: 'svc_error' } } };
   return { body: { error: { message, type: typeOf(status), param: null, code: protocolCode(code) ?? null } } };

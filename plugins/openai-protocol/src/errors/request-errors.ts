@@ -1,9 +1,6 @@
 import { invalidRequest, type ProtocolError } from './errors.js';
 
-/**
- * Errors in the reference protocol's words, with `param` and `code`. A `param` is a path:
- * `messages[0].content[1].type`.
- */
+/** Errors in the reference's words. A `param` is a path: `messages[0].content[1].type`. */
 
 export function missingParameter(param: string): ProtocolError {
   return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
@@ -86,9 +83,7 @@ export function tooManyProperties(param: string, limit: number, count: number): 
   );
 }
 
-/**
- * @param param the object that has the property; the error's own `param` includes the name (C-174).
- */
+/** @param param the object with the property; the error's own includes the name (C-174). */
 export function propertyNameTooLong(param: string, name: string, limit: number): ProtocolError {
   return invalidRequest(
     `Invalid property name in '${param}': '${ends(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${countCharacters(name)} instead.`,
@@ -103,10 +98,7 @@ function ends(name: string): string {
   return `${first.join('')}...${last.join('')}`;
 }
 
-/**
- * A value of `logit_bias` outside of its range, in the reference's words: always with a decimal
- * point (C-173).
- */
+/** A `logit_bias` out of its range, as the reference words it: with a decimal point (C-173). */
 export function logitBiasOutOfRange(value: number): ProtocolError {
   const shown = Number.isInteger(value) ? value.toFixed(1) : String(value);
   return invalidRequest(`Logit bias value ${shown} is invalid or outside of range [-100, 100]`, { param: 'logit_bias' });
@@ -119,10 +111,7 @@ export function quotedList(words: readonly string[]): string {
   return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
 }
 
-/**
- * Truncates a value from the request for an error message. An unpaired surrogate becomes U+FFFD:
- * strict JSON parsers refuse it.
- */
+/** Truncates a value for a message. Strict parsers refuse an unpaired surrogate: U+FFFD. */
 export function truncate(value: string): string {
   return value.length <= 64 ? value.toWellFormed() : `${value.slice(0, 61).toWellFormed()}...`;
 }

@@ -81,10 +81,7 @@ export function messageWithWait(failure: Failure): string {
   return `${message} Please try again in ${Math.max(1, Math.ceil(retryAfter))}s.`;
 }
 
-/**
- * The wait that the failure asks for. Clients ignore one of more than a minute and retry at once,
- * so they are told not to.
- */
+/** The wait that the failure asks for. Clients ignore more than a minute: they must not retry. */
 function waitOf({ retryAfter }: Failure): Readonly<Record<string, string>> {
   if (retryAfter === undefined) return {};
   return { ...retryAfterHeaders(retryAfter * 1000), ...(retryAfter > MAX_CLIENT_WAIT && NO_RETRY) };

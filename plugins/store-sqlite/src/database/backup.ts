@@ -36,10 +36,7 @@ const readChunk = promisify(read);
  */
 export class Backup {
   readonly #database: DatabaseSync;
-  /**
-   * Of the database. It is open until the database is closed: closing it earlier would release the
-   * lock of SQLite.
-   */
+  /** Of the database. Open as long as it: closing it earlier would release SQLite's lock. */
   readonly #file: number;
   readonly #options: BackupOptions;
   readonly #clock: Clock;

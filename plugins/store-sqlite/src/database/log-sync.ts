@@ -8,10 +8,7 @@ import { close, fdatasync, openSync } from 'node:fs';
 export class LogSync {
   readonly #file: number;
   #running: Promise<void> | undefined;
-  /**
-   * The sync after the running one, if it is needed: the running one may have begun before the
-   * latest commit.
-   */
+  /** The sync after the running one, which may have begun before the latest commit. */
   #next: Promise<void> | undefined;
 
   /**

@@ -182,10 +182,7 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
 ];
 
-/**
- * The third migration. Of an older session only its last use is known, which becomes the time of
- * its creation and change.
- */
+/** The third migration. An older session gets its last use as the time of creation and change. */
 function addConversations(database: DatabaseSync): void {
   database.function('conversation_id', { deterministic: true }, (project, agent, key) =>
     conversationId({ project: String(project), agent: String(agent), key: String(key) }),
@@ -242,9 +239,7 @@ function addTitles(database: DatabaseSync): void {
 /** The first messages of an old session, one of which gives it its title. */
 const TITLE_MESSAGES = 4;
 
-/**
- * The title by messages of the file. Undefined if one cannot be read: the session keeps its key.
- */
+/** The title by messages of the file. Undefined if one cannot be read. */
 function titleOf(bodies: readonly string[]): string | undefined {
   try {
     return sessionTitle(bodies.map((body) => JSON.parse(body) as Message));

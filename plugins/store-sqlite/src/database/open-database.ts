@@ -10,10 +10,7 @@ import { assertOwnFile, migrate } from './schema.js';
  * such as those of indexes, are then moved once for all of them.
  */
 const WAL_PAGES = 4_000;
-/**
- * The write-ahead log is truncated to this size after it was larger, in bytes: a little more than
- * `WAL_PAGES`.
- */
+/** The write-ahead log is truncated to this size: a little more than `WAL_PAGES`, in bytes. */
 const WAL_LIMIT = 20 * 1024 * 1024;
 
 export interface OpenedDatabase {

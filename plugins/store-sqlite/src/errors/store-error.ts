@@ -13,9 +13,7 @@ export type StoreErrorCode =
   | 'bad_metadata'
   | 'sqlite';
 
-/**
- * A failure of the file, and what to do about it. The message names the file and never a session.
- */
+/** A failure of the file, and what to do. The message names the file and never a session. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;

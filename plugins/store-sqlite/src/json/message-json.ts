@@ -28,9 +28,7 @@ export function sizeOf(bodies: readonly string[]): number {
   return bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
 }
 
-/**
- * Decodes a message. Anyone can have changed the file, so its content is validated like a request.
- */
+/** Decodes a message. Anyone can change the file: its content is validated like a request. */
 export function decodeMessage(text: unknown, rowError: RowError): Message {
   const message = parseRow(text, rowError);
   const problem = problemOf(message);
@@ -91,10 +89,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 };
 const CONTENT = ['content'];
 
-/**
- * Levels of objects and arrays. `JSON.stringify` fails at some thousands, and so would every later
- * request of the session.
- */
+/** Levels of objects and arrays. `JSON.stringify` fails at some thousands. */
 const MAX_NESTING = 1000;
 
 /** Breadth first, because a recursive check would itself fail on deep values. */
@@ -125,10 +120,7 @@ function problemOf(value: unknown): string | undefined {
   return missing === undefined ? undefined : `has no ${missing}`;
 }
 
-/**
- * Whether there is a key `__proto__` at any depth. It would set a prototype wherever its object is
- * copied.
- */
+/** Whether there is a key `__proto__` at any depth: it would set a prototype in a copy. */
 function hasPrototypeKey(value: object): boolean {
   return (
     Object.hasOwn(value, '__proto__') ||

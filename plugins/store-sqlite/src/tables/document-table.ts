@@ -32,9 +32,7 @@ export class DocumentTable {
     return row && { id: { project, agent: row.agent, key: row.key }, text: row.body };
   }
 
-  /**
-   * @returns by how much the documents of its session became smaller; undefined if there was none.
-   */
+  /** @returns by how much its session became smaller; undefined if there was no document. */
   delete(project: string, name: string): Resized | undefined {
     const before = this.#sizeOf(project, name);
     this.#sql.delete.run(project, name);

@@ -3,10 +3,7 @@ import type { OpenedDatabase } from '../database/open-database.js';
 import type { SizeChange } from './size-change.js';
 import { prepareAll, type Statements, TOMBSTONE_TTL } from './statements.js';
 
-/**
- * Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during
- * which nothing else runs.
- */
+/** Rows of each kind that one step deletes: a few milliseconds, in which nothing else runs. */
 const STEP_ROWS = 100;
 const STEP_MESSAGES = 500;
 

@@ -3,10 +3,7 @@ import type { OpenedDatabase } from '../database/open-database.js';
 import type { SessionTable } from './session-table.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 
-/**
- * Maximum number and size of the messages that one slice copies. That takes a few milliseconds,
- * during which nothing else runs.
- */
+/** Messages that one slice copies: a few milliseconds, in which nothing else runs. */
 const SLICE_ROWS = 500;
 const SLICE_BYTES = 512 * 1024;
 

@@ -6,18 +6,12 @@ import { prepareAll, type Statements } from './statements.js';
 const DAY = 24 * 60 * 60_000;
 /** Set by the contract of `IdempotencyStore`. */
 const MAX_RECORDS = 100_000;
-/**
- * Share of the limit that is deleted at once beyond it, so that rows are counted once per so many
- * new records.
- */
+/** Share of the limit that is deleted at once beyond it, so that rows are rarely counted. */
 const OVERFLOW = 0.01;
 /** Maximum number of rows that one sweep deletes. */
 const SWEEP_ROWS = 100;
 
-/**
- * The table of idempotency records. Methods are synchronous; those that write run inside the
- * caller's transaction.
- */
+/** The table of idempotency records. What writes runs inside the caller's transaction. */
 export class IdempotencyTable {
   readonly #clock: ExpiryClock;
   readonly #maxRecords: number;
@@ -56,10 +50,7 @@ export class IdempotencyTable {
     return { hasMore: deleted.length === SWEEP_ROWS, freed: deleted.map(freed) };
   }
 
-  /**
-   * Deletes the oldest records of the project with the most, so that no project can push out
-   * another's (S-42).
-   */
+  /** Deletes the oldest of the project with the most: no project pushes out another's (S-42). */
   #deleteOverflow(): readonly SizeChange[] {
     const count = this.#count();
     const largest = this.#sql.largestProject.get()?.project ?? null;

@@ -7,10 +7,7 @@ import { prepareAll, type Statements } from './statements.js';
 /** The place of the record of a turn. Its messages have places from 0. */
 const RECORD = -1;
 
-/**
- * The table of messages and of the records of turns. Each belongs to a session row and to the
- * version that its turn led to.
- */
+/** The table of messages and records of turns, by session row and the version they led to. */
 export class MessageTable {
   readonly #path: string;
   readonly #sql: Statements<keyof typeof SQL>;

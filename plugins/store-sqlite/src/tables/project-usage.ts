@@ -5,10 +5,7 @@ import { RECORD_SIZE } from './idempotency-table.js';
 export interface ProjectQuotas {
   /** Maximum number of sessions of one project. */
   readonly maxSessions: number;
-  /**
-   * Maximum size of what one project stores, in bytes: messages, documents and metadata as JSON,
-   * pending tool calls and idempotency records.
-   */
+  /** Bytes that one project stores: messages, documents, metadata, calls, records. */
   readonly maxBytes: number;
 }
 
@@ -20,10 +17,7 @@ export interface Usage {
 
 const NOTHING: Usage = { sessions: 0, bytes: 0 };
 
-/**
- * What each project stores, counted in memory: the file belongs to this process alone. Only
- * committed changes are added.
- */
+/** What each project stores, counted in memory. Only committed changes are added. */
 export class ProjectUsage {
   readonly #quotas: ProjectQuotas;
   readonly #projects = new Map<string, Usage>();

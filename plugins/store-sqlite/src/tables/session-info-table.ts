@@ -24,9 +24,7 @@ export class SessionInfoTable {
     return row && this.#info(row as unknown as InfoRow);
   }
 
-  /**
-   * A session that cannot be read is returned as the error and does not count towards the limit.
-   */
+  /** A session that cannot be read is returned as its error, which the limit does not count. */
   list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionInfo | StoreError)[] {
     const allowed = agents ? JSON.stringify(agents) : null;
     const start = after === undefined ? ENDS[order] : this.#position(project, after);

@@ -19,10 +19,7 @@ export function columns({ project, agent, key }: SessionId): [string, string, st
   return [project, agent, key];
 }
 
-/**
- * Milliseconds since the epoch, because rows outlive the process. Timestamps are integers, which a
- * clock need not return.
- */
+/** Milliseconds since the epoch, as an integer: rows outlive the process. */
 export function timestamp(clock: Clock): number {
   return Math.floor(clock.now());
 }

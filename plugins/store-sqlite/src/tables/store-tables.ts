@@ -13,10 +13,7 @@ import { SessionTable } from './session-table.js';
 import { StateTable } from './state-table.js';
 import { TurnTable } from './turn-table.js';
 
-/**
- * Sessions may be kept this share of `ttl` longer, so that not every turn has to move its session
- * in the index of last uses.
- */
+/** Sessions may be kept this share of `ttl` longer: not every turn moves its index entry. */
 const USE_PRECISION = 0.01;
 
 /** When a session was last used, as an earlier process wrote it. */

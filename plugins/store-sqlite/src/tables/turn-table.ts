@@ -4,10 +4,7 @@ import { badRow, StoreError } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 
-/**
- * The table of running and interrupted turns. It has few rows and no index that running turns are
- * in.
- */
+/** The table of running and interrupted turns: few rows, and no index with running turns. */
 export class TurnTable {
   readonly #path: string;
   readonly #opening: number;

@@ -21,10 +21,7 @@ export interface ScriptedTurn {
   readonly text?: string;
   /** The turn fails with this code. */
   readonly failure?: FailureCode;
-  /**
-   * The turn waits for this before it answers. A cancelled turn, or one whose caller left, does
-   * not.
-   */
+  /** The turn waits for this before it answers, unless it is cancelled or its caller left. */
   readonly after?: Promise<unknown>;
 }
 

@@ -32,17 +32,11 @@ export interface TestContextOptions {
   readonly clock?: Clock;
   /** By default `SequentialIds`. */
   readonly ids?: IdSource;
-  /**
-   * The folder of the configuration file, to which relative paths are relative. By default the
-   * working folder.
-   */
+  /** The folder that relative paths are relative to. By default the working folder. */
   readonly folder?: string;
   /** The state of the server. By default it runs and has no entries. */
   readonly host?: HostView;
-  /**
-   * What `check` can see of the file; `ctx.entries` returns the same entries. By default the file
-   * has no other entries.
-   */
+  /** What `check` and `ctx.entries` see of the file. By default it has no other entries. */
   readonly check?: Partial<CheckContext>;
 }
 

@@ -53,10 +53,7 @@ export class Contract {
   }
 }
 
-/**
- * `ToolSource 3` → `ToolSource, statement 3, in the types of @plugboard/kernel`. Paths stay as they
- * are.
- */
+/** `ToolSource 3` → `ToolSource, statement 3, in the types of @plugboard/kernel`. */
 function documented(source: string): string {
   const [, name, statement] = /^([A-Z][\w.]*)(?: (\d+))?$/.exec(source) ?? [];
   if (name === undefined) return source;

@@ -1,7 +1,4 @@
-/**
- * Freezes a value and everything in it, so that code that changes its arguments throws. Returns the
- * value.
- */
+/** Freezes a value and everything in it: code that changes its arguments then throws. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

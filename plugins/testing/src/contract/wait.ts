@@ -1,6 +1,4 @@
-/**
- * Milliseconds a suite waits for something that must happen. Real time: no test clock moves here.
- */
+/** Milliseconds of real time that a suite waits for something that must happen. */
 const WAIT_LIMIT = 10_000;
 
 /** Milliseconds a suite watches for something that must not happen. */

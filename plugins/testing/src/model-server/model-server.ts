@@ -20,10 +20,7 @@ export interface ReceivedRequest {
   readonly connection: number;
   /** Number of events or raw pieces written so far. */
   readonly sent: number;
-  /**
-   * `aborted`: the client closed the connection before the script ended. A `cut` in the script
-   * counts as `answered`.
-   */
+  /** `aborted`: the client closed the connection before the script, or its `cut`, ended it. */
   readonly state: 'open' | 'answered' | 'aborted';
   /** Resolves when the state is no longer `open`. */
   readonly ended: Promise<'answered' | 'aborted'>;

@@ -118,10 +118,7 @@ function* firstBytes(pieces: Pieces<string>, count: number): Generator<Uint8Arra
 
 class ClientLeft extends Error {}
 
-/**
- * The response to a connected client. Its methods throw `ClientLeft` once the client has
- * disconnected.
- */
+/** The response to a connected client. Throws `ClientLeft` once the client has disconnected. */
 class ScriptOutput {
   readonly #request: ScriptedRequest;
   readonly #response: ServerResponse;
@@ -141,10 +138,7 @@ class ScriptOutput {
     return Promise.race([gate, this.#left]);
   }
 
-  /**
-   * Sends the pieces in order, as the client's socket has room. Pieces that need no wait are
-   * written in one tick.
-   */
+  /** Sends pieces as the client's socket has room, in one tick if they need no wait. */
   async send(pieces: Pieces<string | Uint8Array>): Promise<void> {
     for (const piece of pieces) {
       if (isPromise(piece)) await this.waitFor(piece);

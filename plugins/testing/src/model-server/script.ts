@@ -40,19 +40,13 @@ export interface Answer {
   readonly text?: string | Pieces<string>;
   readonly refusal?: string | Pieces<string>;
   readonly toolCalls?: readonly ScriptedCall[];
-  /**
-   * By default `tool_calls` if there are any, else `stop`. Null: a stream has no finish reason, a
-   * JSON body has null.
-   */
+  /** By default `tool_calls` or `stop`. Null: none in a stream, null in JSON. */
   readonly finishReason?: string | null;
   /** By default the number of words. Null: not sent. */
   readonly usage?: Partial<Usage> | null;
   /** Whether a stream ends with `[DONE]`. By default true. */
   readonly done?: boolean;
-  /**
-   * Closes the socket early, after this many events (the first one has the role) or bytes of the
-   * body.
-   */
+  /** Closes the socket after so many events (the first has the role) or bytes of the body. */
   readonly cut?: { readonly afterEvents: number } | { readonly afterBytes: number };
   /** Additional response headers. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -63,20 +57,14 @@ export interface ScriptedCall {
   /** By default `call_1`, `call_2` and so on. */
   readonly id?: string;
   readonly name: string;
-  /**
-   * A list is sent as separate fragments, and promises in it are awaited; an object is sent as its
-   * JSON in one fragment.
-   */
+  /** A list is sent as fragments, its promises awaited; an object as its JSON in one fragment. */
   readonly arguments: string | readonly (string | PromiseLike<unknown>)[] | Readonly<Record<string, unknown>>;
 }
 
 /** An error status. @experimental */
 export interface StatusScript {
   readonly status: number;
-  /**
-   * An object is sent as JSON, a string as it is. By default the protocol's error object, with a
-   * message that names the status.
-   */
+  /** An object is sent as JSON. By default the protocol's error object, naming the status. */
   readonly body?: string | object;
   /** The `Retry-After` header: seconds or a date. */
   readonly retryAfter?: number | string;

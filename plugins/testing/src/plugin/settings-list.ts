@@ -8,10 +8,7 @@ interface Option {
   readonly required: boolean;
 }
 
-/**
- * Every option of a schema, outer ones first. An option that several branches of a choice share
- * appears once.
- */
+/** Every option of a schema, outer ones first, each once even if several branches have it. */
 export function optionsOf(schema: JsonSchema): readonly Option[] {
   const options = new Map<string, Option>();
   collect(schema, '', options);

@@ -28,10 +28,7 @@ const APPROVALS: Methods<SessionStore['approvals']> = { get: true, waiting: true
 const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
 const STATE: Methods<SessionStore['state']> = { get: true, change: true, compareAndSet: true, list: true };
 
-/**
- * Fails with the names of all missing methods, so that a store author sees them at once and not one
- * `TypeError` at a time.
- */
+/** Fails with all missing methods, so that a store author sees them at once. */
 export function assertMembers(store: SessionStore): void {
   const missing = [
     ...missingFrom('', store, STORE),

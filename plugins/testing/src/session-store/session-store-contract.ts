@@ -23,10 +23,7 @@ import type { OpenedStore, Suite } from './support/suite.js';
 
 /** How to open the store that is tested. @experimental */
 export interface SessionStoreContractOptions {
-  /**
-   * Returns an empty store that is ready for use. Called once per case; its result is closed after
-   * the case.
-   */
+  /** Returns an empty store that is ready for use. Called and closed once per case. */
   readonly open: () => Promise<OpenedStore> | OpenedStore;
   /** The clock the stores use, if the test can move it. Adds the cases about expiry. */
   readonly clock?: ManualClock;
@@ -49,10 +46,7 @@ export interface SessionStoreContractOptions {
   readonly kill?: () => Promise<KilledStore> | KilledStore;
   /** Opens an empty store that limits what one project stores. Adds the cases about quotas. */
   readonly openLimited?: (quotas: StoreQuotas) => Promise<OpenedStore> | OpenedStore;
-  /**
-   * Opens an empty store that limits what all projects together store. Adds a case for each cap
-   * that is there (S-42).
-   */
+  /** Opens an empty store that limits all projects together. Adds a case per cap (S-42). */
   readonly openCapped?: CappedStore;
   /**
    * Registers the plugin of the store, for example with `testContext`, with options that keep

@@ -11,15 +11,9 @@ import { waitFor } from '../contract/wait.js';
  * @experimental
  */
 export interface ModelConnectorContractOptions {
-  /**
-   * Returns a connector whose model answers the samples. Called once per case; the caller closes
-   * it.
-   */
+  /** Returns a connector whose model answers the samples, once per case. The caller closes it. */
   readonly open: () => Promise<ModelConnector> | ModelConnector;
-  /**
-   * A request that is answered with text in several batches, so that an abort after the first one
-   * is early.
-   */
+  /** A request answered in several batches: an abort after the first one is early. */
   readonly text: ModelRequest;
   /** A request that is answered with at least one tool call. */
   readonly toolCall?: ModelRequest;

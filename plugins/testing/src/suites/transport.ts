@@ -13,10 +13,7 @@ export interface OpenedTransport {
 
 /** The options of `transportContract`. @experimental */
 export interface TransportContractOptions {
-  /**
-   * Returns a transport that listens on a free port of this machine. Called once per case; the
-   * suite starts and stops it.
-   */
+  /** Returns a transport that listens on a free port. The suite starts and stops it, per case. */
   readonly open: () => Promise<OpenedTransport> | OpenedTransport;
 }
 

@@ -1,7 +1,4 @@
-/**
- * A failure between Plugboard and an MCP server. An error that a tool reports itself is a result,
- * and not one of these.
- */
+/** A failure between Plugboard and an MCP server. What a tool reports itself is a result. */
 class McpServerError extends Error {
   override readonly name = 'McpServerError';
   readonly code: 'mcp_not_started' | 'mcp_not_running' | 'mcp_call_lost' | 'mcp_call_refused';
@@ -62,10 +59,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message.replace(/^(MCP error -?\d+: ?)+/, '') : String(error);
 }
 
-/**
- * What the SDK throws for an answer that does not match its schema: a list of issues, which is not
- * always an `Error`.
- */
+/** What the SDK throws for an answer that does not match: issues, not always an `Error`. */
 function isSchemaError(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'issues' in error;
 }

@@ -1,10 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Launch } from './launch.js';
 
-/**
- * Explains why a program could not be started. The system reports ENOENT for three different
- * reasons.
- */
+/** Explains why a program could not be started: ENOENT has three different reasons. */
 export function cannotRun({ command, cwd, user }: Launch, error: NodeJS.ErrnoException): string {
   const isPath = /[/\\]/.test(command);
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory())

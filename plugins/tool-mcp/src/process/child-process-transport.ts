@@ -29,10 +29,7 @@ const LAST_LINES = 10;
 const MAX_STDERR_RATE = 256 * 1024;
 /** Lines of output logged per second. */
 const MAX_LOGGED_RATE = 100;
-/**
- * Lines on standard output before the first message beyond which the program is ended: it is not an
- * MCP server.
- */
+/** Lines before the first message beyond which the program is ended: no MCP server. */
 const MAX_NOISE_LINES = 1000;
 /**
  * Milliseconds that a server has to end after the end of its input, and after SIGTERM; and that its

@@ -27,10 +27,7 @@ export function environmentOf({ env, user, nodeOptions }: Launch, own: NodeJS.Pr
   return { ...inherited, ...ofUser(user), ...env, ...(options.length > 0 && { NODE_OPTIONS: options.join(' ') }) };
 }
 
-/**
- * Another user's home and name, because those of this process would be wrong. A user given by
- * numbers has no name.
- */
+/** Another user's home and name. A user given by numbers has no name. */
 function ofUser(user: Launch['user']): Record<string, string> {
   if (!user) return {};
   const { name, home = '/' } = user;

@@ -4,17 +4,12 @@ import type { Launch } from './launch.js';
 /** Shorter values, such as `1` or `true`, are not secrets. */
 const MIN_LENGTH = 6;
 
-/**
- * An option of a command line whose value is a secret: `--token`, `--api-key=…`, `DB_PASSWORD=…`.
- */
+/** An option whose value is a secret: `--token`, `--api-key=…`, `DB_PASSWORD=…`. */
 const SECRET_OPTION = /(?:token|secret|passw|credential|api[-_]?key|auth)[\w-]*(?:=(.+))?$/i;
 /** Text that is only random: letters and digits, too long for a word. */
 const RANDOM = /^(?=.*[0-9])(?=.*[A-Za-z])[\w+=~.-]{20,}$/;
 
-/**
- * Returns a function that removes the secrets of a launch from a text: all of `env`, and what looks
- * like a secret in `args`.
- */
+/** Removes the secrets of a launch from a text: all of `env`, what looks secret in `args`. */
 export function redactorOf({ env, args }: Launch): (text: string) => string {
   return createRedactor({ values: [...Object.values(env), ...args.flatMap(secretsOf)], minLength: MIN_LENGTH });
 }

@@ -12,10 +12,7 @@ import type { McpTransport } from './mcp-transport.js';
 
 const { version } = createRequire(import.meta.url)('@plugboard/tool-mcp/package.json') as { version: string };
 
-/**
- * The SDK limits the time of every request. Callers set the limits here, so this is the longest
- * delay of a timer: 24 days.
- */
+/** The longest delay of a timer: callers set the limits, and the SDK wants one. */
 const NO_LIMIT = 2 ** 31 - 1;
 
 /** What is offered of a list of tools: their number, and characters of them as JSON. */
@@ -28,10 +25,7 @@ interface ConnectionEvents {
   ended(): void;
   /** The server reports that its list of tools has changed. */
   toolsChanged(): void;
-  /**
-   * The server violated the protocol without consequences, for example answered a request that was
-   * not sent.
-   */
+  /** The server violated the protocol without consequences: answered what was not sent. */
   violation(error: Error): void;
 }
 

@@ -13,10 +13,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 export interface McpTransport extends Transport {
   /** The server's name in messages: `"npx"`. */
   readonly peer: string;
-  /**
-   * The reason of the end, as a clause about the server: `"npx" exited with code 1`. Undefined
-   * while it is open.
-   */
+  /** Why it ended, as a clause: `"npx" exited with code 1`. Undefined while it is open. */
   ending(): string | undefined;
   /** The last lines the server printed, redacted. */
   lastLines(): readonly string[];

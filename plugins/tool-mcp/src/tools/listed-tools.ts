@@ -50,9 +50,7 @@ function effectOf(annotations: Readonly<Record<string, unknown>>): Tool['effect'
   return annotations.idempotentHint === true ? 'idempotent' : 'write';
 }
 
-/**
- * Returns the value if it is an object, otherwise an empty object, which all further checks refuse.
- */
+/** The value if it is an object, otherwise an empty one, which all further checks refuse. */
 function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,9 +1,6 @@
 import type { ToolPart, ToolResultParts } from '@plugboard/kernel/contracts';
 
-/**
- * Converts the answer to `tools/call` to a tool result. The answer is unchecked: nothing in it is
- * relied on, and nothing in it makes this throw.
- */
+/** Converts the unchecked answer to `tools/call`: nothing in it makes this throw. */
 export function toolResultOf(result: Readonly<Record<string, unknown>>): ToolResultParts {
   const content = Array.isArray(result.content) ? result.content.map(partOf) : [];
   if (content.length === 0 && result.structuredContent !== undefined)
@@ -15,10 +12,7 @@ function isError(result: Readonly<Record<string, unknown>>): boolean {
   return result.isError === true;
 }
 
-/**
- * Content blocks of MCP: text, image, audio, resource (the text or bytes of a file), resource_link
- * (its address).
- */
+/** MCP's blocks: text, image, audio, resource (a file's text or bytes), resource_link. */
 function partOf(block: unknown): ToolPart {
   if (!isRecord(block)) return other('unknown content', block);
   const { type, text, data, mimeType } = block;
@@ -55,10 +49,7 @@ function structured(value: unknown, isError: boolean): ToolResultParts {
   };
 }
 
-/**
- * Undefined if the value cannot be written. A value that was parsed from JSON can be, unless it is
- * nested some thousand levels deep.
- */
+/** Undefined if the value cannot be written: JSON that is nested some thousand levels deep. */
 function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

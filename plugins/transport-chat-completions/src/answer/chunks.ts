@@ -214,10 +214,7 @@ export class ChunkWriter implements TurnWriter {
   }
 }
 
-/**
- * Joins the parts of a text that is inserted often. V8 keeps a concatenation as a tree, which each
- * insertion would copy part by part.
- */
+/** Joins a text that is inserted often: V8 would copy a concatenation part by part each time. */
 function joined(...parts: readonly string[]): string {
   return parts.join('');
 }

@@ -1,9 +1,6 @@
 import type { AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, VideoPart } from '@plugboard/kernel/contracts';
 
-/**
- * The body of a request after `parseRequest`: matches `requestSchema`, without top-level nulls.
- * Unknown fields are kept.
- */
+/** The body after `parseRequest`: without top-level nulls, with unknown fields. */
 export interface CompletionRequest {
   /** 1 to 256 bytes. */
   readonly model: string;

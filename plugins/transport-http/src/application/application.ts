@@ -106,10 +106,7 @@ export class HttpApplication {
     this.#koa(req, res);
   }
 
-  /**
-   * Whether a request asks for an upgrade that the server offers. Any other is served as if it
-   * asked for none.
-   */
+  /** Whether a request asks for an upgrade that the server offers; others are served plainly. */
   isUpgrade({ method, headers, url = '' }: IncomingMessage): boolean {
     return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && this.#table.upgrades(splitTarget(url)[0]);
   }
@@ -163,10 +160,7 @@ export class HttpApplication {
     }
   }
 
-  /**
-   * The innermost step: identifies the caller, reads the body and, when it is the caller's turn,
-   * calls the route.
-   */
+  /** The innermost step: identifies the caller, reads the body, waits its turn, calls the route. */
   async #route({ exchange }: HttpContext): Promise<void> {
     const { match, method, path } = exchange;
     const principal = requiresCredential(exchange) ? await this.#authentication.principal(exchange) : ANONYMOUS;
@@ -209,10 +203,7 @@ function contributionsOf(extensions: PluginContext['extensions']): Contributions
   return { routes: extensions(HttpRoutes), upgrades: extensions(HttpUpgrades), middleware: extensions(HttpMiddleware) };
 }
 
-/**
- * Answers OPTIONS for a known path. @throws HttpError 404 for an unknown path, 405 for any other
- * method.
- */
+/** Answers OPTIONS for a known path. @throws HttpError 404 or 405 otherwise. */
 function unrouted(method: string, path: string, allowed: readonly string[]): HttpReply {
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);

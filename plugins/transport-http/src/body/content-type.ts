@@ -5,9 +5,7 @@ interface ContentType {
   readonly charsets: readonly string[];
 }
 
-/**
- * Parses a Content-Type header (RFC 9110, 8.3.1). Returns undefined if a parameter has no value.
- */
+/** Parses a Content-Type (RFC 9110, 8.3.1). Undefined if a parameter has no value. */
 export function parseContentType(header: string): ContentType | undefined {
   const [mediaType = '', ...parameters] = header.split(';');
   const charsets: string[] = [];

@@ -1,7 +1,4 @@
-/**
- * What JSON from a caller may consist of. Values are objects, arrays, strings, numbers, booleans
- * and nulls; keys are not.
- */
+/** What JSON may consist of. Objects, arrays and scalars are values; keys are not. */
 export interface JsonLimits {
   /** Levels of arrays and objects. */
   readonly depth: number;
@@ -22,10 +19,7 @@ interface JsonSize {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/**
- * What a character means outside of strings, by its code. Everything else is part of a number or a
- * literal.
- */
+/** What a character means outside of strings. All others are part of a number or literal. */
 const [SCALAR, SPACE, STRING, COLON, OPEN, CLOSE] = [0, 1, 2, 3, 4, 5] as const;
 const KINDS = new Uint8Array(0x1_0000);
 for (const [characters, kind] of [

@@ -30,10 +30,7 @@ const require = createRequire(import.meta.url);
 /** Bytes of memory that a value and a key of a body cost besides their text (S-53). */
 const [VALUE_COST, KEY_COST] = [64, 32];
 
-/**
- * Bytes of memory that a piece of a body costs in addition until all have arrived: one byte can be
- * a chunk of its own.
- */
+/** Bytes that a piece of an arriving body costs besides: a byte can be a chunk of its own. */
 const PIECE_COST = 1024;
 
 /** For requests that announce no body: the collector returns nothing then. */
@@ -176,9 +173,7 @@ function bodyCollector(limit: number): Middleware {
 
 async function done(): Promise<void> {}
 
-/**
- * Accepts JSON only: browsers send forms and plain text cross-origin without a preflight (C-022).
- */
+/** Accepts JSON only: browsers send forms and text cross-origin without a preflight (C-022). */
 function checkType(header: string | undefined): void {
   if (header === 'application/json') return;
   const type = parseContentType(header ?? '');

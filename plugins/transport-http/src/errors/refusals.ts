@@ -2,10 +2,7 @@ import type { Principal } from '@plugboard/kernel';
 import { type Account, OPEN, type Scope, type TurnError } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
-/**
- * Seconds until a caller should retry when the server stops. Its successor should be running by
- * then.
- */
+/** Seconds until a retry when the server stops. Its successor should be running by then. */
 const RETRY_AFTER_DRAINING = '5';
 
 /**

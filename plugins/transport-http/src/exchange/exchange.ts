@@ -98,9 +98,7 @@ export class Exchange implements ActiveMember {
     res.once('close', () => this.#onClose());
   }
 
-  /**
-   * Aborted when the caller disconnects before the reply is complete, or when the server must stop.
-   */
+  /** Aborted when the caller disconnects too early, or when the server must stop. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -199,9 +197,7 @@ export class Exchange implements ActiveMember {
     this.#abort.abort(reason);
   }
 
-  /**
-   * Destroys the connection, so that the caller does not take a partial reply for a complete one.
-   */
+  /** Destroys the connection: the caller must not take a partial reply for a complete one. */
   destroy(outcome: ReplyOutcome): void {
     this.#outcome ??= outcome;
     if (this.#isUpgraded) this.#socket.destroy();

@@ -94,9 +94,7 @@ export class Exchanges implements ExchangeDependencies {
     for (const exchange of this.#open) exchange.drain();
   }
 
-  /**
-   * Resolves when no exchange is left, after `limit` milliseconds, or when the signal is aborted.
-   */
+  /** Resolves without exchanges, after `limit` milliseconds, or when the signal is aborted. */
   async idle(limit: number, signal: AbortSignal): Promise<void> {
     if (this.#open.size === 0 || signal.aborted) return;
     await new Promise<void>((resolve) => {

@@ -4,9 +4,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 /** Milliseconds between two log lines about one source. */
 const INTERVAL = 1_000;
 
-/**
- * Sources tracked at the same time. Also the maximum number of lines per second for all sources.
- */
+/** Sources tracked at the same time, and the most lines per second for all of them. */
 const MAX_SOURCES = 256;
 
 interface Source {
@@ -16,10 +14,7 @@ interface Source {
   suppressed: number;
 }
 
-/**
- * Limits log lines to one per second and source, so that unauthenticated callers cannot flood the
- * log (R-101).
- */
+/** Limits log lines to one per second and source: callers must not flood the log. */
 export class LogThrottle {
   readonly #clock: Clock;
   /** In order of their last lines. */

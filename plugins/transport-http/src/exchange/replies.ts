@@ -14,9 +14,7 @@ import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 type Streamed = HttpReply & { readonly body: AsyncIterable<string> };
 
-/**
- * Milliseconds that a stream has to send an error, once the credential of its caller is revoked.
- */
+/** Milliseconds that a stream has to send an error once its credential is revoked. */
 const REVOKED_GRACE = 1_000;
 
 /** Bytes up to which a reply is not counted: it fits into the buffers of its connection. */
@@ -136,10 +134,7 @@ export class Replies {
     });
   }
 
-  /**
-   * Handles an error of a connection, which connections.ts counts, or of a body that Koa sends for
-   * a middleware.
-   */
+  /** Handles an error of a body that Koa sends. connections.ts counts those of connections. */
   onKoaError(error: unknown, exchange: Exchange | undefined): void {
     if (!exchange || exchange.hasEnded || isDisconnect(error)) return;
     exchange.logError(error, 'a reply failed');
@@ -175,9 +170,7 @@ export class Replies {
     exchange.end();
   }
 
-  /**
-   * Sends a stream, or only its head to HEAD; resolves at its end or when the caller disconnects.
-   */
+  /** Sends a stream, or its head to HEAD, until its end or until the caller disconnects. */
   async #stream(exchange: Exchange, { body, keepAlive }: Streamed): Promise<void> {
     const { ctx } = exchange;
     const { res } = ctx;

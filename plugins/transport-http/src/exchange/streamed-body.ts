@@ -7,10 +7,7 @@ import type { HttpReply } from '../routing/routes.js';
 /** Milliseconds after which the connection of a caller that reads nothing is destroyed. */
 export const STALL_LIMIT = 30_000;
 
-/**
- * The encoding of texts without other characters: Node copies them as they are, and reserves a
- * third of the memory.
- */
+/** The encoding of plain ASCII: Node copies it as it is, in a third of the memory. */
 export const ASCII = 'latin1';
 
 /**

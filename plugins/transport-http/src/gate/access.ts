@@ -3,10 +3,7 @@ import { missingScope } from '@plugboard/kernel/contracts';
 import { outOfScope } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 
-/**
- * Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to
- * unauthenticated callers.
- */
+/** Every path under `/v1`, also an unknown one, requires a credential: a 404 reveals nothing. */
 export function requiresCredential({ match, path }: Exchange): boolean {
   return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
 }

@@ -22,9 +22,7 @@ export class AllowedHosts {
     this.#checks = !listen || isLoopback(host) || hosts.length > 0;
   }
 
-  /**
-   * Loopback names are always allowed, with any port: only this machine can serve pages from them.
-   */
+  /** Loopback names are always allowed: only this machine can serve pages from them. */
   allow(host: HostName): boolean {
     return !this.#checks || isLoopback(host.name) || this.#named.has(host.name) || this.#named.has(`${host.name} ${host.port}`);
   }

@@ -20,9 +20,7 @@ const MAX_CREDENTIAL_BYTES = 8192;
 /** Milliseconds between two log lines about a provider that keeps failing. */
 const REMINDER = 60_000;
 
-/**
- * Identifies callers by their bearer token, or by other headers that an auth provider understands.
- */
+/** Identifies callers by bearer token, or by other headers that a provider understands. */
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
   readonly #log: Logger;
@@ -38,10 +36,7 @@ export class Authentication {
     this.#log = log;
   }
 
-  /**
-   * Whether no auth provider is configured. Credentials are then ignored: clients always send some
-   * key.
-   */
+  /** Whether there is no auth provider: credentials are ignored, as clients always send a key. */
   get open(): boolean {
     return this.#providers.all().length === 0;
   }
@@ -106,10 +101,7 @@ export class Authentication {
     return { refused: refused ?? 'no auth provider recognises the credential' };
   }
 
-  /**
-   * Fails closed: if a provider throws, the request is refused. Anyone can cause such requests, so
-   * the log reports changes only (S-40).
-   */
+  /** Fails closed if a provider throws. Anyone can cause that: only changes are logged (S-40). */
   async #ask(
     provider: AuthProvider,
     entry: string,
@@ -143,10 +135,7 @@ export class Authentication {
   }
 }
 
-/**
- * A bearer token, or why there is none. `isFinal`: the request is refused whatever its other
- * headers say.
- */
+/** A bearer token, or why there is none. `isFinal`: no other header can help. */
 interface Bearer {
   readonly bearer?: string | undefined;
   readonly refused?: string;

@@ -16,10 +16,7 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 /** Header names per preflight: as many as a request may have. */
 const MAX_HEADER_NAMES = 100;
 
-/**
- * Adds CORS headers for the configured origins (Fetch, 3.2). Never allows cookies: tokens are sent
- * in `Authorization`.
- */
+/** Adds CORS headers (Fetch, 3.2) for the configured origins. Never allows cookies. */
 export class Cors {
   #origins: ReadonlySet<string> = new Set();
   #any = false;
@@ -38,10 +35,7 @@ export class Cors {
     return this.#any || (normal !== undefined && this.#origins.has(normal));
   }
 
-  /**
-   * Adds the CORS headers that every response carries, errors too. `Vary` is set for unlisted
-   * origins as well.
-   */
+  /** Adds the CORS headers of every response. `Vary` is set for unlisted origins, too. */
   addHeaders({ req, ctx }: Exchange): void {
     if (!this.#any && this.#origins.size === 0) return;
     ctx.set('vary', 'Origin');
@@ -51,10 +45,7 @@ export class Cors {
     ctx.set('access-control-expose-headers', '*'); // without cookies it means all headers
   }
 
-  /**
-   * Returns the reply to a preflight request, which needs no token; undefined for any other
-   * request.
-   */
+  /** The reply to a preflight request, which needs no token; undefined for any other. */
   preflight({ req, method }: Exchange): HttpReply | undefined {
     const { origin, 'access-control-request-method': wanted, 'access-control-request-headers': asked } = req.headers;
     if (method !== 'OPTIONS' || wanted === undefined || origin === undefined || !this.allows(origin)) return undefined;
@@ -70,10 +61,7 @@ export class Cors {
   }
 }
 
-/**
- * Echoes the requested header names, without invalid ones. `*` would not cover `Authorization`, and
- * clients send headers of their own.
- */
+/** Echoes the valid header names: `*` would not cover `Authorization`. */
 function headerNames(asked = ''): string {
   const names = asked.split(',', MAX_HEADER_NAMES).map((name) => name.trim().toLowerCase());
   return names.filter((name) => HEADER_NAME.test(name)).join(', ');

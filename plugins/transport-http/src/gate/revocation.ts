@@ -11,10 +11,7 @@ import { Authentication } from './authentication.js';
 /** Milliseconds between two checks. */
 const INTERVAL = 5_000;
 
-/**
- * Ends requests whose credential was revoked while they run (S-62). Upgraded connections are
- * checked by their owners.
- */
+/** Ends requests whose credential is revoked (S-62). Owners check upgraded connections. */
 export class Revocation {
   readonly #clock: Clock;
   readonly #exchanges: Exchanges;

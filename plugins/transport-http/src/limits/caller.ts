@@ -5,10 +5,7 @@ import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 /** The principal of requests to public routes. It has no scopes. */
 export const ANONYMOUS: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: Object.freeze([]) });
 
-/**
- * An address as limits count it: of IPv6 the first 64 bits, because a single machine has all the
- * others.
- */
+/** An address as limits count it: of IPv6 the first 64 bits, as a machine has all the others. */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return '';
   if (!address.includes(':')) return address; // IPv4

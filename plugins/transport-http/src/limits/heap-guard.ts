@@ -4,10 +4,7 @@ import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 
-/**
- * Shares of the heap limit: above the first, right after a garbage collection, the server sheds
- * load; below the second it stops.
- */
+/** Shares of the heap limit: load is shed above the first, until it is below the second. */
 const [SHED_ABOVE, ADMIT_BELOW] = [0.85, 0.75];
 
 /** Milliseconds between two looks at the heap while load is shed. */
@@ -24,10 +21,7 @@ interface GcDetail {
   readonly kind: number;
 }
 
-/**
- * The garbage collections that visit the whole heap
- * (`perf_hooks.constants.NODE_PERFORMANCE_GC_MAJOR`).
- */
+/** Collections of the whole heap (`perf_hooks.constants.NODE_PERFORMANCE_GC_MAJOR`). */
 const MAJOR = 4;
 
 /** Bytes. */

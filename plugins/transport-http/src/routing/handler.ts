@@ -18,10 +18,7 @@ export interface HttpHandler {
   readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
-/**
- * The handler of the entry that says `listen: false`: `server.extensions(HttpHandlers).one()`.
- * Without such an entry there is none.
- */
+/** The handler of the entry with `listen: false`: `server.extensions(HttpHandlers).one()`. */
 export const HttpHandlers = defineExtensionPoint<HttpHandler>('transport-http.handler', {
   discipline: 'one',
   shape: { request: 'function', upgrade: 'function' },

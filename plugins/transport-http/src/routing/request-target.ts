@@ -1,7 +1,4 @@
-/**
- * Splits a request target into its path, as sent, and its query without the question mark. A proxy
- * may send a whole URL (RFC 9112, 3.2.2).
- */
+/** Splits a target into path and query. A proxy may send a whole URL (RFC 9112, 3.2.2). */
 export function splitTarget(target: string): readonly [path: string, query: string] {
   const start = target.startsWith('/') ? 0 : afterAuthority(target);
   const mark = target.indexOf('?', start);

@@ -41,9 +41,7 @@ export class RouteTable {
   /** Matches of paths without parameters, by method and path. */
   readonly #fixed = new Map<string, readonly RouteMatch[]>();
 
-  /**
-   * @throws Error if two entries contribute the same route, or if the schema of a route is invalid.
-   */
+  /** @throws Error if two entries contribute the same route, or a schema is invalid. */
   constructor(routes: readonly Contribution<HttpRoute>[], upgrades: readonly Contribution<HttpUpgrade>[] = []) {
     for (const { value } of upgrades) this.#upgrades.set(value.path, value);
     const owners = new Map<string, string>();

@@ -19,14 +19,9 @@ export interface HttpRoute {
    * every route. A path that is served for HEAD alone is unknown to other methods.
    */
   readonly path: string;
-  /**
-   * Which requests for the path the route serves. The others go to the next route of that path. By
-   * default all.
-   */
+  /** Which requests for the path the route serves; others go to the next one. By default all. */
   when?(request: { readonly headers: HttpRequest['headers']; readonly query: URLSearchParams }): boolean;
-  /**
-   * If the route is a page for people: the label under which the start banner shows its address.
-   */
+  /** The label under which the start banner shows the address, if it is a page for people. */
   readonly link?: string;
   /**
    * Who may call. A list: callers whose credential has all of these scopes, for example `['chat']`.
@@ -97,10 +92,7 @@ export interface HttpRequest {
   readonly rawHeaders: readonly string[];
   /** The text of the body for a route with `body: 'json'`; else empty. Decoded on each access. */
   readonly rawBody: string;
-  /**
-   * The parsed body, for a route with `body: 'json'`. A `Uint8Array`, for a route with
-   * `body: 'bytes'`.
-   */
+  /** The parsed body with `body: 'json'`, a `Uint8Array` with `body: 'bytes'`. */
   readonly body: unknown;
   readonly principal: Principal;
   /** `req_` and 32 hexadecimal digits; returned as `x-request-id`. */
@@ -136,9 +128,6 @@ export interface HttpReply {
    * stream for a complete one.
    */
   readonly body?: object | string | Uint8Array | AsyncIterable<string>;
-  /**
-   * For a streamed body: `text` is written after `every` milliseconds of silence, to keep proxies
-   * from closing the connection.
-   */
+  /** Written to a stream after `every` milliseconds of silence, so that proxies keep it open. */
   readonly keepAlive?: { readonly every: number; readonly text: string };
 }

@@ -47,10 +47,7 @@ export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' |
   readonly draining: AbortSignal;
   /** Hands the connection over. Once. */
   accept(): AcceptedUpgrade;
-  /**
-   * Authenticates again, because the connection may outlive its credential. @throws HttpError 401
-   * or 503.
-   */
+  /** Authenticates again: the connection may outlive its credential. @throws HttpError 401, 503. */
   authenticate(): Promise<Principal>;
   /** Opens the account of a message, for the request in it and its turn. */
   openAccount(): Account;

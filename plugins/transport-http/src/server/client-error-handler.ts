@@ -11,10 +11,7 @@ import { Exchanges, isDisconnect } from '../exchange/exchanges.js';
 import { Replies } from '../exchange/replies.js';
 import { errorResponse } from './error-response.js';
 
-/**
- * The error of a `clientError` event: a parse error, an exceeded limit of Node's, or a failed
- * connection.
- */
+/** The error of a `clientError` event: of parsing, of a limit of Node's, or of the socket. */
 type ClientError = Error & { readonly code?: string; readonly reason?: string };
 
 /**

@@ -1,10 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorReply } from '../errors/error-format.js';
 
-/**
- * An error response to a request that Node could not parse, written directly to the connection. The
- * connection is closed after it.
- */
+/** An error response for a request that Node could not parse, as written to its socket. */
 export function errorResponse({ status, headers, body: object }: Required<ErrorReply>, requestId: string): string {
   const body = JSON.stringify(object);
   const head = {

@@ -9,10 +9,7 @@ import { serializePipelining } from './serialize-pipelining.js';
 /** Bytes of a request head. Equal to Node's default; explicit because it is documented. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
-/**
- * Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of
- * ours.
- */
+/** Creates Node's HTTP server with our limits, and our answers in place of Node's own. */
 export function createNodeServer(
   config: HttpConfig,
   application: HttpApplication,

@@ -9,10 +9,7 @@ export interface HttpUpgradeContractOptions {
   readonly open: () => Promise<HttpUpgrade> | HttpUpgrade;
 }
 
-/**
- * Declares the tests of a path for WebSockets (`HttpUpgrade`). Its messages are tested over a real
- * server.
- */
+/** Declares the tests of a path for WebSockets (`HttpUpgrade`), without its messages. */
 export function httpUpgradeContract(test: DeclareTest, { open }: HttpUpgradeContractOptions): void {
   const contract = new Contract('An HTTP upgrade', test);
   contract.add('has an absolute path without parameters', 'HttpUpgrade.path', async () => {

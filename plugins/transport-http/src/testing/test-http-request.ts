@@ -1,10 +1,7 @@
 import { Account, Budget, OPEN } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '../routing/routes.js';
 
-/**
- * A request to a route: by default `GET /` on an open server without a body. `rawBody` is the JSON
- * of `body`.
- */
+/** A request to a route: by default `GET /` without a body. `rawBody` is the JSON of `body`. */
 export function testHttpRequest(overrides: Partial<HttpRequest> = {}): HttpRequest {
   return {
     method: 'GET',

@@ -115,9 +115,7 @@ export function resultBlock({ id, content, isError }: TurnToolResult, { tools }:
   return { type: 'mcp_tool_result', tool_use_id: id, is_error: isError, content: shown };
 }
 
-/**
- * Arguments must be an object. Anything else that a model writes is wrapped as the protocol does.
- */
+/** Arguments must be an object: anything else is wrapped as the protocol does. */
 function inputOf(text: string): object {
   if (text.trim() === '') return {};
   try {

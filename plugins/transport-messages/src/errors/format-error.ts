@@ -16,10 +16,7 @@ export function formatError(error: HttpError, requestId: string): ErrorReply {
   };
 }
 
-/**
- * Whether the same request would get the same error. Claude Code repeats a 401 for minutes unless
- * it is told not to.
- */
+/** Whether a retry gets the same error. Claude Code repeats a 401 unless it is told not to. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 429].includes(status);
 }

@@ -73,10 +73,7 @@ class ConversationReader implements RequestMessages {
   readonly messages: Message[] = [];
   readonly paths: string[] = [];
   readonly #rules: ConversationRules;
-  /**
-   * Calls of the last assistant message that have no result yet, by their ids, with the path of
-   * that message.
-   */
+  /** Calls of the last assistant message without a result, with the path of the message. */
   readonly #open = new Map<string, string>();
   /** Ids of the calls and results around the last assistant message. */
   #ids = new Set<string>();

@@ -5,10 +5,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** Longer texts of a request are cut in messages. */
 const MAX_QUOTE = 64;
 
-/**
- * Readers of fields. Each throws `MessagesError` 400 with the path of the first field that is
- * wrong.
- */
+/** Readers of fields. Each throws `MessagesError` 400 with the path of the wrong field. */
 
 /** The value of a field that must be there; null counts as absent. */
 export function required(fields: Fields, name: string, path: string): unknown {

@@ -1,9 +1,6 @@
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/turn-routes';
 
-/**
- * What a request has that has no effect, for `x-ignored-params`: dotted paths such as
- * `tools.2.web_search`, each once.
- */
+/** What has no effect, for `x-ignored-params`: paths such as `tools.2.web_search`, each once. */
 export class Ignored {
   readonly #names = new Set<string>();
 

@@ -70,10 +70,7 @@ function outputOf(
   take(path, 'response_format', { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } });
 }
 
-/**
- * What becomes of the model's thinking in an answer: `omitted` leaves it out, but the client keeps
- * what the model needs of it.
- */
+/** What becomes of the thinking. `omitted`: not shown, but kept for the model by the client. */
 export function thinkingOf(request: Fields, ignored: Ignored): 'shown' | 'omitted' | 'off' {
   if (request.thinking == null) return 'off';
   const thinking = asObject(request.thinking, 'thinking');

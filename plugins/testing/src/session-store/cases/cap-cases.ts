@@ -13,10 +13,7 @@ export interface CappedStore {
 
 const SMALL = 'small';
 
-/**
- * Caps of the whole store. Beyond one, the project with the most loses its oldest, so that no
- * project can push out what another stores.
- */
+/** Caps of the whole store. Beyond one, the project with the most loses its oldest. */
 export function capCases({ addOwn }: Suite, { sessions, idempotencyRecords }: CappedStore): void {
   if (sessions) {
     const name = 'S-42 evicts sessions of the project with the most';

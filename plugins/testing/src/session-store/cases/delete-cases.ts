@@ -130,9 +130,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
   }
 }
 
-/**
- * Creates a session of two turns with metadata, user and summary, and deletes it: its version is 3.
- */
+/** Creates a session of two turns with metadata and summary, and deletes it: version 3. */
 async function deletedSession(store: SessionStore): Promise<void> {
   await store.create(SESSION, { metadata: { topic: 'rain' }, messages: turn(1) });
   await store.commit(SESSION, { expected: 1, messages: turn(2), user: 'anna' });

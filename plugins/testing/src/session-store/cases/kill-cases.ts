@@ -9,10 +9,7 @@ import type { OpenedStore, Suite } from '../support/suite.js';
 
 /** A store in a separate process, which is to be killed. @experimental */
 export interface KilledStore {
-  /**
-   * A process that opens a store over new storage and passes it to `writeUntilKilled`. Its standard
-   * output is a pipe.
-   */
+  /** A process that passes a store over new storage to `writeUntilKilled`, its output a pipe. */
   readonly process: ChildProcess;
   /** Opens a store over what the killed process left. */
   open(): Promise<OpenedStore> | OpenedStore;

@@ -15,9 +15,7 @@ const UNLIMITED: StoreQuotas = { maxSessions: 1_000_000, maxBytes: 1024 ** 4 };
 const FOREIGN: SessionId = { project: 'other', agent: OWNER.agent, key: 'foreign' };
 const LARGE = 20_000;
 
-/**
- * Limits of projects. A store refuses what exceeds them, or evicts sessions of the same project.
- */
+/** Limits of projects. A store refuses what exceeds them, or evicts sessions of the project. */
 export function quotaCases({ addOwn }: Suite, open: OpenStore<StoreQuotas>): void {
   const SOURCE = 'ConversationStore 6';
 

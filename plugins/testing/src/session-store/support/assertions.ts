@@ -43,10 +43,7 @@ function attempt(change: () => void): void {
   }
 }
 
-/**
- * Asserts what a session loads, that `bytes` is the size of the messages, and that `turns` is what
- * `info` says.
- */
+/** Asserts what a session loads, the size in `bytes`, and the number of `turns`. */
 export async function assertLoaded(
   store: SessionStore,
   id: SessionId,
