@@ -15,10 +15,12 @@ const say = async (session_id: string, content: string): Promise<string> => {
   return (body as { readonly choices: readonly { readonly message: { readonly content: string } }[] }).choices[0]?.message
     .content as string;
 };
-const listed = async <T = Item>(key: string, list: 'items' | 'turns'): Promise<readonly T[]> => {
+const idOf = async (key: string): Promise<string | undefined> => {
   const found = (await server.get('/v1/conversations', anna)).body as { readonly data: readonly { id: string; key: string }[] };
-  const id = found.data.find((one) => one.key === key)?.id;
-  const page = await server.get(`/v1/conversations/${id}/${list}?order=asc`, anna);
+  return found.data.find((one) => one.key === key)?.id;
+};
+const listed = async <T = Item>(key: string, list: 'items' | 'turns'): Promise<readonly T[]> => {
+  const page = await server.get(`/v1/conversations/${await idOf(key)}/${list}?order=asc`, anna);
   return (page.body as { readonly data: readonly T[] }).data;
 };
 const types = (items: readonly Item[]) => items.map(({ type }) => type);
@@ -88,4 +90,32 @@ t.test('a copy of a session shows its calls as denied', async (t) => {
   const [, request, denied] = await listed('copy', 'items');
   t.match(request, { type: 'mcp_approval_request' });
   t.match(denied, { type: 'mcp_approval_response', approval_request_id: request?.id, approve: false, reason: /copied/ });
+});
+
+t.test('S-71 a request for approval is found by its id, also in a fork, and in no other conversation', async (t) => {
+  server.models.enqueue({ text: 'Hello.' });
+  await say('three', 'Hi');
+  script(server, ['make']);
+  await say('three', 'Make it');
+  await say('four', 'Hi');
+  await server.request('POST', `/v1/conversations/${await idOf('three')}/fork`, anna, { id: 'copy' });
+  const request = (await listed('three', 'items')).find(({ type }) => type === 'mcp_approval_request');
+  for (const key of ['three', 'copy']) {
+    const items = `/v1/conversations/${await idOf(key)}/items`;
+    t.strictSame((await server.get(`${items}/${request?.id}`, anna)).body, request, key);
+    const all = await listed(key, 'items');
+    const after = (await server.get(`${items}?order=desc&after=${request?.id}`, anna)).body as { readonly data: readonly Item[] };
+    t.strictSame(
+      after.data,
+      all
+        .slice(
+          0,
+          all.findIndex(({ id }) => id === request?.id),
+        )
+        .toReversed(),
+      key,
+    );
+  }
+  t.equal((await server.get(`/v1/conversations/${await idOf('four')}/items/${request?.id}`, anna)).status, 404);
+  t.equal((await server.get(`/v1/conversations/${await idOf('three')}/items/mcpr_none`, anna)).status, 404);
 });

@@ -31,9 +31,13 @@ const TOKENS = {
   ben: ['chat'],
   boss: ['approve'],
   other: ['approve', 'chat'],
+  reader: ['sessions:read'],
 };
 
-/** The headers of the callers: `boss` may approve, `other` belongs to another project. */
+/**
+ * The headers of the callers: `boss` may approve, `other` belongs to another project, and `reader`
+ * may neither ask nor decide.
+ */
 export const CALLERS = Object.fromEntries(
   Object.keys(TOKENS).map((name) => [name, { authorization: `Bearer token-of-${name}-0123456789` }]),
 ) as Readonly<Record<keyof typeof TOKENS, { readonly authorization: string }>>;

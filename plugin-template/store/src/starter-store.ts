@@ -244,13 +244,22 @@ export class StarterStore implements SessionStore {
 
   readonly approvals: ApprovalStore = {
     get: async (project, id) => structuredClone(this.#state.approvals.get(nameOf(project, id))),
-    waiting: async (project, { limit, order, after, agents }) => {
+    find: async (project, id) => {
+      const found = this.#state.approvals.get(nameOf(project, id));
+      return found && listedOf(found);
+    },
+    waiting: async (project, { limit, order, after, agents, caller, expiresAfter = 0, reserve }) => {
       const all = [...this.#state.approvals.values()].filter(({ session }) => session.project === project);
       if (order === 'desc') all.reverse();
       const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
       if (after !== undefined && start === 0) return [];
-      const waiting = all.slice(start).filter(({ waits, session }) => waits && (agents?.includes(session.agent) ?? true));
-      return structuredClone(waiting.slice(0, limit));
+      const page = all
+        .slice(start)
+        .filter(({ waits, session }) => waits && (agents?.includes(session.agent) ?? true))
+        .filter((one) => one.expiresAt > expiresAfter && (caller === undefined || one.caller === caller))
+        .slice(0, limit);
+      for (const { listed } of page) reserve?.(Buffer.byteLength(listed));
+      return page.map(listedOf);
     },
     replace: ({ id, session, text }: StoredApproval, change) =>
       this.#change(({ approvals }) => {
@@ -345,6 +354,11 @@ export class StarterStore implements SessionStore {
 /** Parts of a key come from requests: JSON keeps them apart, whatever they contain. */
 function keyOf({ project, agent, key }: SessionId): string {
   return JSON.stringify([project, agent, key]);
+}
+
+/** An approval without its text. */
+function listedOf({ text: _, ...listed }: StoredApproval): Omit<StoredApproval, 'text'> {
+  return structuredClone(listed);
 }
 
 function nameOf(project: string, name: string): string {

@@ -52,7 +52,7 @@ export class ExpiringMap<V> {
 
   /** Returns an entry. Does not count as use. */
   get(key: string): Entry<V> | undefined {
-    this.#expire();
+    this.expire();
     return this.#entries.get(key);
   }
 
@@ -84,13 +84,8 @@ export class ExpiringMap<V> {
   }
 
   delete(key: string): Entry<V> | undefined {
-    this.#expire();
+    this.expire();
     return this.#remove(key);
-  }
-
-  *values(): Iterable<V> {
-    this.#expire();
-    for (const { value } of this.#entries.values()) yield value;
   }
 
   /** Keeps an entry, present or future, until `unpin` was called as often as `pin`. */
@@ -145,7 +140,8 @@ export class ExpiringMap<V> {
     return entry;
   }
 
-  #expire(): void {
+  /** Removes what has expired, for readers that do not `get`. */
+  expire(): void {
     const latest = this.#clock.monotonic() - this.#ttl;
     for (const [key, entry] of this.#entries) {
       if (entry.usedAt > latest) return;
@@ -165,7 +161,7 @@ export class ExpiringMap<V> {
     const left = first.usedAt + this.#ttl - this.#clock.monotonic();
     this.#timer = this.#clock.after(Math.min(left, MAX_DELAY), () => {
       this.#timer = undefined;
-      this.#expire();
+      this.expire();
       this.#schedule();
     });
   }

@@ -5,6 +5,7 @@ import type { Entry, ExpiringMap } from './expiring-map.js';
 import type { FrozenCopy } from './frozen-copy.js';
 import { MAX_RECORDS } from './memory-idempotency.js';
 import type { MemorySession } from './memory-session.js';
+import type { SessionIndex } from './project-index.js';
 
 export interface MemoryLimits {
   readonly maxSessions: number;
@@ -25,6 +26,7 @@ interface StoreContents {
   readonly records: ExpiringMap<IdempotencyRecord>;
   /** The versions from which deleted and evicted sessions continue. */
   readonly tombstones: ExpiringMap<number>;
+  readonly index: SessionIndex;
 }
 
 /** Applies the store's limits. What it evicts is lost, so each eviction is logged. */
@@ -129,6 +131,7 @@ export class MemoryBudget {
    */
   loseSession({ value: session, bytes }: Entry<MemorySession>, limit: 'ttl' | Limit): void {
     const { id, turnCount } = session;
+    this.#contents.index.delete(session);
     this.#contents.tombstones.set(session.conversation, session.version + 1, 0, id.project);
     const session_hash = createHash('sha256').update(id.key).digest('hex').slice(0, 12);
     const fields = { project: id.project, agent: id.agent, session_hash, turns: turnCount, bytes, limit };

@@ -43,8 +43,13 @@ export interface MemoryApproval {
 }
 
 /** Size of an approval. */
-export function approvalBytes(approval: Pick<StoredApproval, 'text'> | undefined): number {
-  return approval ? Buffer.byteLength(approval.text) : 0;
+export function approvalBytes(approval: Pick<StoredApproval, 'listed' | 'text'> | undefined): number {
+  return approval ? Buffer.byteLength(approval.listed) + Buffer.byteLength(approval.text) : 0;
+}
+
+/** An approval without its text. */
+export function listedOf({ stored: { text: _, ...listed } }: MemoryApproval): Omit<StoredApproval, 'text'> {
+  return listed;
 }
 
 /** Size of the record of a turn. */
@@ -81,6 +86,11 @@ export class MemorySession {
 
   get version(): number {
     return this.origin.base + this.#turns.length;
+  }
+
+  /** Time of the last turn, or of the creation. */
+  get updatedAt(): number {
+    return this.#updatedAt;
   }
 
   get turnCount(): number {
@@ -133,6 +143,10 @@ export class MemorySession {
   /** The number of documents. */
   get documents(): number {
     return this.#documents.size;
+  }
+
+  get documentNames(): Iterable<string> {
+    return this.#documents.keys();
   }
 
   document(name: string): string | undefined {

@@ -27,10 +27,9 @@ import { ExpiringMap } from './expiring-map.js';
 import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
 import { MemoryBudget, type MemoryLimits } from './memory-budget.js';
 import { MemoryIdempotency, recordBytes } from './memory-idempotency.js';
-import { approvalBytes, type MemoryApproval, MemorySession, type Origin, recordSize } from './memory-session.js';
+import { approvalBytes, listedOf, type MemoryApproval, MemorySession, type Origin, recordSize } from './memory-session.js';
 import { MemoryState } from './memory-state.js';
-import { sessionPage } from './session-page.js';
-import { waitingApprovals } from './waiting-approvals.js';
+import { type ProjectIndex, SessionIndex } from './project-index.js';
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
@@ -60,7 +59,11 @@ export class MemoryStore implements SessionStore {
   };
   readonly approvals: ApprovalStore = {
     get: async (project, id) => this.#approval(project, id)?.stored,
-    waiting: async (project, page) => waitingApprovals(this.#sessions.values(), project, page),
+    find: async (project, id) => {
+      const found = this.#approval(project, id);
+      return found && listedOf(found);
+    },
+    waiting: async (project, page) => this.#indexOf(project)?.waiting(page) ?? [],
     replace: async (read, change) => this.#replaceApproval(read, change),
   };
   readonly idempotency: MemoryIdempotency;
@@ -68,6 +71,7 @@ export class MemoryStore implements SessionStore {
   readonly #clock: Clock;
   /** By opaque id. */
   readonly #sessions: ExpiringMap<MemorySession>;
+  readonly #index = new SessionIndex();
   /** The versions from which deleted and evicted sessions continue, by opaque id. */
   readonly #tombstones: ExpiringMap<number>;
   readonly #pendingCalls: ExpiringMap<ReturnType<typeof copyMessages>>;
@@ -91,6 +95,7 @@ export class MemoryStore implements SessionStore {
       pendingCalls: this.#pendingCalls,
       records: this.idempotency.records,
       tombstones: this.#tombstones,
+      index: this.#index,
     };
     this.#budget = new MemoryBudget(limits, contents, log);
   }
@@ -124,14 +129,17 @@ export class MemoryStore implements SessionStore {
 
   async commit(id: SessionId, turn: TurnCommit): Promise<void> {
     const { turnId, expected, messages, record, user, idempotency, state = [], approvals = [] } = turn;
-    const session = this.#find(id) ?? new MemorySession(id, this.#origin(id));
+    const found = this.#find(id);
+    const session = found ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
     const copy = copyMessages(messages);
     const added = approvals.reduce((sum, approval) => sum + approvalBytes(approval), copy.bytes + recordSize(record));
     this.#budget.assertFits(session.bytes + added + recordBytes(idempotency), 'the session');
     this.state.assertFits(state);
     this.state.apply(state);
-    session.add(copy, this.#now(), user, record);
+    if (!found) this.#index.add(session);
+    const index = this.#index.of(id.project);
+    index?.touch(session, () => session.add(copy, this.#now(), user, record));
     for (const approval of approvals) this.#setApproval(session, approval);
     this.#touch(session);
     if (turnId !== undefined) this.#end(turnId);
@@ -157,7 +165,8 @@ export class MemoryStore implements SessionStore {
   }
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
-    return sessionPage(this.#sessions.values(), project, page);
+    const last = page.after && this.#sessions.get(page.after.conversation)?.value;
+    return this.#indexOf(project)?.list(page, last?.id.project === project ? last : undefined) ?? [];
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
@@ -193,38 +202,39 @@ export class MemoryStore implements SessionStore {
     const session = this.#find(id);
     if (!session) return;
     this.#budget.assertFits(session.bytes + Buffer.byteLength(text), 'the session');
-    const before = this.#documentOwner(id.project, name);
+    const owners = this.#index.of(id.project)?.documents;
+    const before = owners?.get(name);
     before?.deleteDocument(name);
     if (before) this.#resize(before);
     session.setDocument(name, text);
+    owners?.set(name, session);
     this.#resize(session);
   }
 
-  #setApproval(session: MemorySession, { id, waits, text }: ApprovalChange): void {
-    const sequence = session.approval(id)?.sequence ?? this.#created++;
-    session.setApproval({ stored: { id, waits, text, session: session.id }, sequence });
+  #setApproval(session: MemorySession, change: ApprovalChange): void {
+    const sequence = session.approval(change.id)?.sequence ?? this.#created++;
+    const { id, waits, caller, expiresAt, listed, text } = change;
+    const stored = { id, waits, caller, expiresAt, listed, text, session: session.id };
+    this.#index.of(session.id.project)?.setApproval(session, { stored, sequence });
   }
 
   #approval(project: string, id: string): MemoryApproval | undefined {
-    for (const session of this.#sessions.values()) {
-      const approval = session.id.project === project ? session.approval(id) : undefined;
-      if (approval) return approval;
-    }
-    return undefined;
+    return this.#indexOf(project)?.approvals.get(id)?.approval(id);
   }
 
-  #replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): boolean {
+  #replaceApproval(read: StoredApproval, { waits, text }: Pick<ApprovalChange, 'waits' | 'text'>): boolean {
     const session = this.#find(read.session);
     const before = session?.approval(read.id);
     if (!session || before?.stored.text !== read.text) return false;
-    this.#budget.assertFits(session.bytes + approvalBytes(change) - approvalBytes(before.stored), 'the session');
-    this.#setApproval(session, { ...change, id: read.id });
+    const changed = { ...before.stored, waits, text };
+    this.#budget.assertFits(session.bytes + approvalBytes(changed) - approvalBytes(before.stored), 'the session');
+    this.#setApproval(session, changed);
     this.#resize(session);
     return true;
   }
 
   #document(project: string, name: string, reserve?: (bytes: number) => void): StoredDocument | undefined {
-    const owner = this.#documentOwner(project, name);
+    const owner = this.#indexOf(project)?.documents.get(name);
     const text = owner?.document(name);
     if (!owner || text === undefined) return undefined;
     reserve?.(Buffer.byteLength(text));
@@ -232,7 +242,9 @@ export class MemoryStore implements SessionStore {
   }
 
   #deleteDocument(project: string, name: string): number | undefined {
-    const owner = this.#documentOwner(project, name);
+    const owners = this.#indexOf(project)?.documents;
+    const owner = owners?.get(name);
+    owners?.delete(name);
     owner?.deleteDocument(name);
     if (owner) this.#resize(owner);
     return owner?.documents;
@@ -242,6 +254,7 @@ export class MemoryStore implements SessionStore {
     const session = this.#find(id);
     if (!session) return false;
     this.#sessions.delete(session.conversation);
+    this.#index.delete(session);
     this.#tombstones.set(session.conversation, session.version + 1, 0, session.id.project);
     this.#budget.evict();
     return true;
@@ -254,15 +267,14 @@ export class MemoryStore implements SessionStore {
   clear(): void {
     for (const map of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.records]) map.clear();
     this.#running.clear();
+    this.#index.clear();
     this.state.clear();
   }
 
-  /** There are few sessions in memory, so that an index would cost more than it saves. */
-  #documentOwner(project: string, name: string): MemorySession | undefined {
-    for (const session of this.#sessions.values()) {
-      if (session.id.project === project && session.document(name) !== undefined) return session;
-    }
-    return undefined;
+  /** What is found in a project, without what has expired. */
+  #indexOf(project: string): ProjectIndex | undefined {
+    this.#sessions.expire();
+    return this.#index.of(project);
   }
 
   #end(turnId: string): void {
@@ -287,6 +299,7 @@ export class MemoryStore implements SessionStore {
 
   #addNew(session: MemorySession): void {
     this.#budget.assertFits(session.bytes, 'the session');
+    this.#index.add(session);
     this.#touch(session);
     this.#evictOthers(session);
   }

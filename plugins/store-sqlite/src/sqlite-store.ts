@@ -94,6 +94,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
   };
   readonly approvals: ApprovalStore = {
     get: async (project, id) => this.#read(({ approvals }) => approvals.get(project, id)),
+    find: async (project, id) => this.#read(({ approvals }) => approvals.find(project, id)),
     waiting: async (project, page) => this.#read(({ approvals }) => approvals.waiting(project, page)),
     replace: (read, change) => this.#replaceApproval(read, change),
   };
@@ -290,7 +291,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     for (const { bytes } of resized) this.#addUsage(id.project, { sessions: 0, bytes });
   }
 
-  async #replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): Promise<boolean> {
+  async #replaceApproval(read: StoredApproval, change: Pick<ApprovalChange, 'waits' | 'text'>): Promise<boolean> {
     const bytes = await this.#write('durable', ({ approvals, sessions }) => {
       const changed = approvals.replace(read, change);
       if (changed !== undefined) sessions.resize(read.session, changed);

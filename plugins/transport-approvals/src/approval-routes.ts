@@ -6,9 +6,8 @@ import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-htt
 const COLLECTION = '/v1/approvals';
 
 /**
- * `/v1/approvals`. No scope is needed to ask: the runtime shows and lets decide what the caller
- * may, everything with the scope `approve`, else what it asked for itself. All else is the same
- * 404.
+ * `/v1/approvals`. The runtime shows and lets decide what the caller may: everything with the scope
+ * `approve`, with `chat` what it asked for itself. All else is the same 404.
  */
 export class ApprovalRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
@@ -21,19 +20,20 @@ export class ApprovalRoutes {
   }
 
   get routes(): readonly HttpRoute[] {
-    const common = { access: [], startsWork: false } as const;
     const list: HttpRoute = {
-      ...common,
       method: 'GET',
       path: COLLECTION,
+      access: { anyOf: ['approve', 'chat'] },
       body: 'none',
+      startsWork: false,
       handle: (request) => this.#list(request),
     };
     const decide: HttpRoute = {
-      ...common,
       method: 'POST',
       path: `${COLLECTION}/:id`,
+      access: [],
       body: 'json',
+      startsWork: false,
       handle: (request) => this.#decide(request),
     };
     return [protocolRoute(list), protocolRoute(decide, { isRepeatable: true })];

@@ -4,7 +4,7 @@ import { CALLERS, ran, script, startApprovals } from '../../../test/approvals/su
 import { answerOf, type Reply, saying } from '../../../test/support/test-server.js';
 import plugin from '../src/index.js';
 
-const { anna, ben, boss, other } = CALLERS;
+const { anna, ben, boss, other, reader } = CALLERS;
 const server = await startApprovals(t, { transports: '  approvals: {}\n' });
 
 const say = (text: string, session: string) => server.chat(saying(text, { model: 'ops', session_id: session }), anna);
@@ -32,9 +32,11 @@ t.test('AP-6 an approver lists what waits in its project and decides', async (t)
   t.strictSame((await list(ben)).data, [], 'another caller sees nothing');
   t.strictSame((await list(other)).data, [], 'nor does another project');
   t.equal((await list(anna)).data.length, 2, 'who began the turns does');
+  t.equal((await server.get('/v1/approvals', reader)).status, 403);
+  t.strictSame(codeOf(await server.get('/v1/approvals?after=mcpr_forged', boss)), [404, 'approval_not_found']);
 
   const id = data.find(({ session }) => session === 'one')?.id ?? '';
-  for (const caller of [ben, other])
+  for (const caller of [ben, other, reader])
     t.strictSame(codeOf(await decide(id, { approve: true }, caller)), [404, 'approval_not_found']);
   t.strictSame(codeOf(await decide('mcpr_forged', { approve: true })), [404, 'approval_not_found']);
   t.equal((await decide(id, {})).status, 400);

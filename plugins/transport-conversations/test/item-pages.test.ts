@@ -31,9 +31,11 @@ function turnsOf(count: number): ConversationTurn[] {
 /** Reads them as a store does, and counts what was read. */
 function reader(turns: readonly ConversationTurn[], view: Partial<ConversationTurns> = {}): ReadTurns & { count: number } {
   const read = Object.assign(
-    async ({ limit, order, after = order === 'asc' ? 0 : Number.POSITIVE_INFINITY }: Parameters<ReadTurns>[0]) => {
+    async ({ limit, order, after = order === 'asc' ? 0 : Number.POSITIVE_INFINITY, approval }: Parameters<ReadTurns>[0]) => {
+      const known =
+        approval === undefined ? turns : turns.filter(({ record }) => record?.calls.some((call) => call.approval === approval));
       const inOrder =
-        order === 'asc' ? turns.filter(({ turn }) => turn > after) : turns.filter(({ turn }) => turn < after).toReversed();
+        order === 'asc' ? known.filter(({ turn }) => turn > after) : known.filter(({ turn }) => turn < after).toReversed();
       const page = inOrder.slice(0, limit);
       read.count += page.length;
       return { turns: page, toolVisibility: VIEW.toolVisibility, toolOf: VIEW.toolOf, ...view };
@@ -134,8 +136,10 @@ t.test('a page continues after a request for approval, whose id says nothing abo
   const all = (await idsOf(read, { limit: 1000, order: 'asc' })) ?? [];
   const place = all.indexOf('mcpr_a');
   t.strictSame(await idsOf(read, { limit: 2, order: 'asc', after: 'mcpr_a' }), all.slice(place + 1, place + 3));
+  read.count = 0;
   t.match(await findItem(ID, read, 'mcpr_a'), { item: { id: 'mcpr_a', type: 'mcp_approval_request' }, turn: 3 });
   t.equal(await findItem(ID, read, 'mcpr_b'), undefined);
+  t.equal(read.count, 2, 'S-71 a look-up does not walk the conversation');
 });
 
 t.test('an unknown item is not found', async (t) => {

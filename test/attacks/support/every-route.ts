@@ -15,7 +15,7 @@ export interface Call {
 
 /** Whether a route asks for a token. Probes and the files of a page do not. */
 export function requiresToken({ access }: Call): boolean {
-  return Array.isArray(access);
+  return typeof access !== 'string';
 }
 
 /**

@@ -43,7 +43,13 @@ export interface Conversations {
   ): Promise<readonly Conversation[]>;
   get(id: string, principal: Principal): Promise<Conversation>;
   setMetadata(id: string, metadata: Metadata, principal: Principal): Promise<Conversation>;
-  turns(id: string, page: Omit<TurnPage, 'reserve'>, principal: Principal, account: Account): Promise<ConversationTurns>;
+  /** With `approval`, only the turn that asked for it last, found without a look at the others. */
+  turns(
+    id: string,
+    page: Omit<TurnPage, 'reserve'> & { readonly approval?: string | undefined },
+    principal: Principal,
+    account: Account,
+  ): Promise<ConversationTurns>;
   /**
    * Watches the turns of a session, whatever transport began them: those that wait or run, and
    * those that begin later. The first batch of a turn is what it has sent before, in fewer events,

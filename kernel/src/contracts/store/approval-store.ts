@@ -2,7 +2,7 @@ import type { ApprovalChange, SessionId } from './conversation-store.js';
 
 /**
  * Requests for a person's approval. The runtime writes and reads their texts; a store knows only
- * which of them wait.
+ * which of them wait, whose they are, and until when.
  *
  * 1. `commit` of a session stores them together with their turn (`TurnCommit.approvals`), or not at
  *    all.
@@ -14,14 +14,19 @@ import type { ApprovalChange, SessionId } from './conversation-store.js';
  */
 export interface ApprovalStore {
   get(project: string, id: string): Promise<StoredApproval | undefined>;
-  /** Lists those of a project that wait, in the order in which they were stored. */
-  waiting(project: string, page: ApprovalPage): Promise<readonly StoredApproval[]>;
+  /** The same without its text, which may be large and is not read. */
+  find(project: string, id: string): Promise<Omit<StoredApproval, 'text'> | undefined>;
   /**
-   * Replaces an approval, and does nothing if it is no longer as it was read.
-   * @param read what another method returned.
+   * Lists those of a project that wait, in the order in which they were stored, without their texts
+   * (S-69). Reading page after page takes time with the number of them, and no longer.
+   */
+  waiting(project: string, page: ApprovalPage): Promise<readonly Omit<StoredApproval, 'text'>[]>;
+  /**
+   * Replaces the text of an approval, and does nothing if it is no longer as it was read.
+   * @param read what `get` returned.
    * @returns whether it was replaced.
    */
-  replace(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): Promise<boolean>;
+  replace(read: StoredApproval, change: Pick<ApprovalChange, 'waits' | 'text'>): Promise<boolean>;
 }
 
 /** A request for a person's approval, as a store keeps it. @experimental */
@@ -37,6 +42,10 @@ export interface ApprovalPage {
   readonly after?: string | undefined;
   /** Only those of these agents. */
   readonly agents?: readonly string[] | undefined;
-  /** Called with the size of the page before the store reads it. What it throws is thrown on. */
+  /** Only those that this caller asks for. */
+  readonly caller?: string | undefined;
+  /** Only those that expire later, in milliseconds since the epoch. */
+  readonly expiresAfter?: number | undefined;
+  /** Called with the size of each `listed` before the store reads it. What it throws is thrown on. */
   reserve?(bytes: number): void;
 }

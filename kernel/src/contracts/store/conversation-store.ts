@@ -219,7 +219,13 @@ export interface ApprovalChange {
   readonly id: string;
   /** Whether nobody has decided yet. Only such requests are listed. */
   readonly waits: boolean;
-  /** What the runtime keeps. */
+  /** Identifies the caller that began the turn (`callerId`). */
+  readonly caller: string;
+  /** When it no longer waits, in milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** What lists read of it, in the runtime's own form. */
+  readonly listed: string;
+  /** What else the runtime keeps. */
   readonly text: string;
 }
 

@@ -20,7 +20,6 @@ import {
   type SessionInfo,
   type StoredTurn,
   TurnError,
-  type TurnPage,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { CurrentAgents } from '../engine/current-agents.js';
@@ -100,14 +99,18 @@ export class SessionOperations implements Conversations {
 
   async turns(
     conversation: string,
-    page: Omit<TurnPage, 'reserve'>,
+    { approval, ...page }: Parameters<Conversations['turns']>[1],
     principal: Principal,
     account: Account,
   ): Promise<ConversationTurns> {
     const { info, isStored } = await this.#requireOrBegun(conversation, principal);
     const { id } = info;
-    const read = () => this.#store.turns(id, { ...page, reserve: reserveIn(account) });
-    return this.#withTools(id, isStored ? await this.#storeCall(read, 'turns', id) : []);
+    // A fork has the same turns, and its calls the same ids.
+    const asking = approval === undefined ? undefined : await this.#approvals.find(id.project, approval);
+    if (!isStored || (approval !== undefined && !asking)) return this.#withTools(id, []);
+    const range = asking ? ({ limit: 1, order: 'asc', after: asking.turn - 1 } as const) : page;
+    const read = () => this.#store.turns(id, { ...range, reserve: reserveIn(account) });
+    return this.#withTools(id, await this.#storeCall(read, 'turns', id));
   }
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {

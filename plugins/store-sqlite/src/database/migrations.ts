@@ -180,6 +180,31 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX session_by_activity ON session (project, updated_at, id, agent);
   CREATE INDEX session_by_user ON session (project, user, updated_at, id, agent) WHERE user IS NOT NULL;
   `,
+  `
+  -- What lists read of an approval stands before the rest, which may be large and is not read then. One
+  -- that another program has damaged is left out: its call is denied.
+  ALTER TABLE approval RENAME TO whole_approval;
+  CREATE TABLE approval (
+    id INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    waits INTEGER NOT NULL,
+    caller TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    listed TEXT NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (project, name)
+  ) STRICT;
+  INSERT INTO approval
+    SELECT id, session, project, name, waits, coalesce(body ->> 'caller', ''), coalesce(body ->> 'expiresAt', 0),
+      json_object('call', body -> 'call', 'changed', body ->> 'changed', 'createdAt', body -> 'createdAt'), body
+    FROM whole_approval WHERE json_valid(body);
+  DROP TABLE whole_approval;
+  CREATE INDEX approval_by_session ON approval (session);
+  CREATE INDEX approval_waiting ON approval (project, id, expires_at) WHERE waits = 1;
+  CREATE INDEX approval_of_caller ON approval (project, caller, id, expires_at) WHERE waits = 1;
+  `,
 ];
 
 /** The third migration. An older session gets its last use as the time of creation and change. */

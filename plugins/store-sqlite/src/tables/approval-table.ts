@@ -2,6 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { ApprovalChange, ApprovalPage, SessionId, StoredApproval } from '@plugboard/kernel/contracts';
 import { columns, prepareAll, type Statements } from './statements.js';
 
+/** An approval without its text. */
+type Listed = Omit<StoredApproval, 'text'>;
+
 /** The table of requests for approval. A foreign key deletes them with their session. */
 export class ApprovalTable {
   readonly #sql: Statements<keyof typeof SQL>;
@@ -13,38 +16,48 @@ export class ApprovalTable {
   /** @returns by how much the session grew. */
   put(id: SessionId, approvals: readonly ApprovalChange[]): number {
     let bytes = 0;
-    for (const { id: name, waits, text } of approvals) {
-      bytes += Buffer.byteLength(text) - this.#sizeOf(id.project, name);
-      this.#sql.put.run(name, waits ? 1 : 0, text, ...columns(id));
+    for (const { id: name, waits, caller, expiresAt, listed, text } of approvals) {
+      bytes += Buffer.byteLength(listed) + Buffer.byteLength(text) - Number(this.#sql.size.get(id.project, name)?.size ?? 0);
+      this.#sql.put.run(name, waits ? 1 : 0, caller, expiresAt, listed, text, ...columns(id));
     }
     return bytes;
   }
 
   get(project: string, name: string): StoredApproval | undefined {
-    const row = this.#sql.get.get(project, name) as unknown as ApprovalRow | undefined;
+    const row = this.#row('get', project, name);
+    return row && { ...approvalOf(project, row), text: row.body };
+  }
+
+  find(project: string, name: string): Listed | undefined {
+    const row = this.#row('find', project, name);
     return row && approvalOf(project, row);
   }
 
-  waiting(project: string, { limit, order, after, agents, reserve }: ApprovalPage): readonly StoredApproval[] {
+  waiting(project: string, page: ApprovalPage): readonly Listed[] {
+    const { limit, order, after, agents, caller, expiresAfter = 0, reserve } = page;
+    const last = after === undefined ? ENDS[order] : this.#sql.rowOf.get(project, after)?.id;
+    if (last === undefined) return [];
     const filter = agents === undefined ? null : JSON.stringify(agents);
-    const wanted = [project, after ?? null, after ?? null, filter, filter, limit];
-    const sizes = order === 'asc' ? this.#sql.oldestSize : this.#sql.newestSize;
-    reserve?.(Number(sizes.get(...wanted)?.size ?? 0));
-    const statement = order === 'asc' ? this.#sql.oldest : this.#sql.newest;
-    const rows = statement.all(...wanted) as unknown as ApprovalRow[];
-    return rows.map((row) => approvalOf(project, row));
+    const wanted = [Number(last), expiresAfter, filter, filter, limit];
+    const rows =
+      caller === undefined
+        ? this.#sql[order].all(project, ...wanted)
+        : this.#sql[`${order}OfCaller`].all(project, caller, ...wanted);
+    return rows.map((row) => {
+      reserve?.(Number(row.size));
+      const listed = String(this.#sql.listed.get(Number(row.id))?.listed);
+      return approvalOf(project, { ...(row as unknown as ApprovalRow), listed });
+    });
   }
 
   /** @returns by how much the session grew; undefined if the approval has changed. */
-  replace(read: StoredApproval, { waits, text }: Omit<ApprovalChange, 'id'>): number | undefined {
-    const { project } = read.session;
-    const { changes } = this.#sql.replace.run(waits ? 1 : 0, text, project, read.id, read.text);
-    return changes === 0 ? undefined : Buffer.byteLength(text) - Buffer.byteLength(read.text);
+  replace({ id, session, text: before }: StoredApproval, { waits, text }: Pick<ApprovalChange, 'waits' | 'text'>) {
+    const { changes } = this.#sql.replace.run(waits ? 1 : 0, text, session.project, id, before);
+    return changes === 0 ? undefined : Buffer.byteLength(text) - Buffer.byteLength(before);
   }
 
-  #sizeOf(project: string, name: string): number {
-    const row = this.#sql.size.get(project, name) as { readonly size: number } | undefined;
-    return row?.size ?? 0;
+  #row(statement: 'get' | 'find', project: string, name: string): ApprovalRow | undefined {
+    return this.#sql[statement].get(project, name) as unknown as ApprovalRow | undefined;
   }
 }
 
@@ -53,30 +66,43 @@ interface ApprovalRow {
   readonly agent: string;
   readonly key: string;
   readonly waits: number;
+  readonly caller: string;
+  readonly expiresAt: number;
+  readonly listed: string;
   readonly body: string;
 }
 
-function approvalOf(project: string, { name, agent, key, waits, body }: ApprovalRow): StoredApproval {
-  return { id: name, session: { project, agent, key }, waits: waits === 1, text: body };
+function approvalOf(project: string, { name, agent, key, waits, caller, expiresAt, listed }: ApprovalRow): Listed {
+  return { id: name, session: { project, agent, key }, waits: waits === 1, caller, expiresAt, listed };
 }
 
-const JOINED = (what: string) =>
-  `SELECT ${what} FROM approval JOIN session ON session.id = approval.session WHERE approval.project = ?`;
-const ROW = 'name, agent, key, waits, body';
-const LISTED = (what: string, compare: '<' | '>', order: 'ASC' | 'DESC') => `${JOINED(what)} AND waits = 1
-  AND (? IS NULL OR approval.id ${compare} (SELECT id FROM approval AS last WHERE last.project = approval.project AND last.name = ?))
+/** Where a list begins. */
+const ENDS = { asc: 0, desc: Number.MAX_SAFE_INTEGER } as const;
+
+const COLUMNS = 'name, agent, key, waits, caller, expires_at AS expiresAt';
+const ONE = (what: string) =>
+  `SELECT ${what} FROM approval JOIN session ON session.id = approval.session WHERE approval.project = ? AND name = ?`;
+/** Reads the index alone, up to what is on the page. The outer table stays the outer one. */
+const LISTED = (compare: '<' | '>', caller: '' | 'AND caller = ?') =>
+  `SELECT approval.id, ${COLUMNS}, octet_length(listed) AS size
+  FROM approval CROSS JOIN session ON session.id = approval.session
+  WHERE approval.project = ? ${caller} AND waits = 1 AND approval.id ${compare} ? AND expires_at > ?
   AND (? IS NULL OR agent IN (SELECT value FROM json_each(?)))
-  ORDER BY approval.id ${order} LIMIT ?`;
+  ORDER BY approval.id ${compare === '>' ? 'ASC' : 'DESC'} LIMIT ?`;
 
 const SQL = {
-  put: `INSERT INTO approval (session, project, name, waits, body)
-    SELECT session.id, session.project, ?, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ?
-    ON CONFLICT (project, name) DO UPDATE SET waits = excluded.waits, body = excluded.body`,
-  get: `${JOINED(ROW)} AND name = ?`,
-  size: 'SELECT octet_length(body) AS size FROM approval WHERE project = ? AND name = ?',
-  oldest: LISTED(ROW, '>', 'ASC'),
-  newest: LISTED(ROW, '<', 'DESC'),
-  oldestSize: `SELECT total(size) AS size FROM (${LISTED('octet_length(body) AS size', '>', 'ASC')})`,
-  newestSize: `SELECT total(size) AS size FROM (${LISTED('octet_length(body) AS size', '<', 'DESC')})`,
+  put: `INSERT INTO approval (session, project, name, waits, caller, expires_at, listed, body)
+    SELECT session.id, session.project, ?, ?, ?, ?, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ?
+    ON CONFLICT (project, name) DO UPDATE SET waits = excluded.waits, caller = excluded.caller,
+    expires_at = excluded.expires_at, listed = excluded.listed, body = excluded.body`,
+  get: ONE(`${COLUMNS}, listed, body`),
+  find: ONE(`${COLUMNS}, listed`),
+  rowOf: 'SELECT id FROM approval WHERE project = ? AND name = ?',
+  size: 'SELECT octet_length(listed) + octet_length(body) AS size FROM approval WHERE project = ? AND name = ?',
+  listed: 'SELECT listed FROM approval WHERE id = ?',
+  asc: LISTED('>', ''),
+  desc: LISTED('<', ''),
+  ascOfCaller: LISTED('>', 'AND caller = ?'),
+  descOfCaller: LISTED('<', 'AND caller = ?'),
   replace: 'UPDATE approval SET waits = ?, body = ? WHERE project = ? AND name = ? AND body = ?',
 } as const;

@@ -4,8 +4,8 @@ import { failingCases, PlainStore } from './plain-store.js';
 
 t.test('finds faults in the approvals', async (t) => {
   class LastWins extends PlainStore {
-    override async replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>) {
-      this.putApproval(read.session, { id: read.id, ...change });
+    override async replaceApproval(read: StoredApproval, change: Pick<ApprovalChange, 'waits' | 'text'>) {
+      this.putApproval(read.session, { ...read, ...change });
       return true;
     }
   }
@@ -28,6 +28,22 @@ t.test('finds faults in the approvals', async (t) => {
     }
   }
   t.same(await failingCases(Unfiltered), ['lists what waits in a project, in the order of the requests']);
+
+  class Everything extends PlainStore {
+    override listed(approval: StoredApproval) {
+      return approval;
+    }
+  }
+  const listing = 'S-69 lists what waits without its text, by caller and time, and says how large it is before it reads it';
+  t.same(await failingCases(Everything), ['stores approvals with their turn', listing]);
+  for (const ignored of ['caller', 'expiresAfter', 'reserve']) {
+    class Ignores extends PlainStore {
+      override async waitingApprovals(project: string, page: ApprovalPage) {
+        return super.waitingApprovals(project, { ...page, [ignored]: undefined });
+      }
+    }
+    t.same(await failingCases(Ignores), [listing], ignored);
+  }
 
   class Outlives extends PlainStore {
     override async delete(id: SessionId) {

@@ -179,6 +179,10 @@ export class PlainStore implements SessionStore {
 
   readonly approvals: ApprovalStore = {
     get: async (project, id) => structuredClone(this.kept.approvals.get(this.nameOf(project, id))),
+    find: async (project, id) => {
+      const found = this.kept.approvals.get(this.nameOf(project, id));
+      return found && this.listed(found);
+    },
     waiting: (project, page) => this.waitingApprovals(project, page),
     replace: (read, change) => this.replaceApproval(read, change),
   };
@@ -187,18 +191,31 @@ export class PlainStore implements SessionStore {
     this.kept.approvals.set(this.nameOf(id.project, approval.id), { ...approval, session: { ...id } });
   }
 
-  async waitingApprovals(project: string, { limit, order, after, agents }: ApprovalPage): Promise<readonly StoredApproval[]> {
+  listed({ text: _, ...listed }: StoredApproval): Omit<StoredApproval, 'text'> {
+    return structuredClone(listed);
+  }
+
+  async waitingApprovals(
+    project: string,
+    { limit, order, after, agents, caller, expiresAfter = 0, reserve }: ApprovalPage,
+  ): Promise<readonly Omit<StoredApproval, 'text'>[]> {
     const all = [...this.kept.approvals.values()].filter(({ session }) => session.project === project);
     if (order === 'desc') all.reverse();
     const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
     if (after !== undefined && start === 0) return [];
-    const waiting = all.slice(start).filter(({ waits, session }) => waits && (agents?.includes(session.agent) ?? true));
-    return structuredClone(waiting.slice(0, limit));
+    const waiting = all
+      .slice(start)
+      .filter(({ waits, session }) => waits && (agents?.includes(session.agent) ?? true))
+      .filter((one) => one.expiresAt > expiresAfter && (caller === undefined || one.caller === caller));
+    const page = waiting.slice(0, limit);
+    for (const { listed } of page) reserve?.(Buffer.byteLength(listed));
+    return page.map((one) => this.listed(one));
   }
 
-  async replaceApproval(read: StoredApproval, change: Omit<ApprovalChange, 'id'>): Promise<boolean> {
-    if (this.kept.approvals.get(this.nameOf(read.session.project, read.id))?.text !== read.text) return false;
-    this.putApproval(read.session, { id: read.id, ...change });
+  async replaceApproval(read: StoredApproval, change: Pick<ApprovalChange, 'waits' | 'text'>): Promise<boolean> {
+    const found = this.kept.approvals.get(this.nameOf(read.session.project, read.id));
+    if (found?.text !== read.text) return false;
+    this.putApproval(read.session, { ...found, ...change });
     return true;
   }
 

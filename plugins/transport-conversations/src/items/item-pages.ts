@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Account, ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
+import type { Account, Conversations, ConversationTurns } from '@plugboard/kernel/contracts';
 import type { Page } from '@plugboard/openai-protocol';
 import type { Item } from './item.js';
 import { isSameItem, parseItemId } from './item-id.js';
@@ -7,11 +7,8 @@ import { itemsOf } from './turn-to-items.js';
 
 const TURNS_AT_ONCE = 20;
 
-/** Bytes of the turns that are read at once to find an item. */
-const BYTES_AT_ONCE = 1024 * 1024;
-
 /** Reads a page of turns of one conversation. */
-export type ReadTurns = (page: Omit<TurnPage, 'reserve'>) => Promise<ConversationTurns>;
+export type ReadTurns = (page: Parameters<Conversations['turns']>[1]) => Promise<ConversationTurns>;
 
 /**
  * Reads page after page: lets go of the turns that were read before, whose entries are on the page
@@ -88,8 +85,8 @@ export async function findItem(
 }
 
 /**
- * Where an item is. The id of a request for approval is that of the response that asked, and says
- * nothing about its place: it is looked for from the end.
+ * Where an item is. The id of a request for approval is that of the response that asked: the
+ * runtime knows its turn.
  */
 async function placeOf(
   conversation: string,
@@ -97,11 +94,7 @@ async function placeOf(
   id: string,
 ): Promise<{ readonly conversation: string; readonly turn: number } | undefined> {
   if (!id.startsWith('mcpr_')) return parseItemId(id);
-  for (let after: number | undefined; ; ) {
-    const { turns } = await read({ limit: TURNS_AT_ONCE, order: 'desc', after, maxBytes: BYTES_AT_ONCE });
-    const asking = turns.find(({ record }) => record?.calls.some((call) => call.state === 'waiting' && call.approval === id));
-    if (asking) return { conversation, turn: asking.turn };
-    after = turns.at(-1)?.turn;
-    if (after === undefined) return undefined;
-  }
+  const { turns } = await read({ limit: 1, order: 'asc', approval: id });
+  const asking = turns.find(({ record }) => record?.calls.some((call) => call.state === 'waiting' && call.approval === id));
+  return asking && { conversation, turn: asking.turn };
 }

@@ -11,7 +11,10 @@ export function requiresCredential({ match, path }: Exchange): boolean {
 /** The only place that checks scopes, so that no route can omit it. @throws HttpError 403 */
 export function checkScopes(exchange: Exchange, principal: Principal): void {
   const access = exchange.match?.route.access ?? 'public';
-  const missing = typeof access === 'string' ? undefined : missingScope(principal, access);
+  if (typeof access === 'string') return;
+  const isOneOf = 'anyOf' in access;
+  if (isOneOf && access.anyOf.some((scope) => principal.scopes.includes(scope))) return;
+  const missing = missingScope(principal, isOneOf ? access.anyOf : access);
   if (missing === undefined) return;
   exchange.note({ scope: missing });
   throw outOfScope(missing, principal);

@@ -82,8 +82,9 @@ export function httpRouteContract(test: DeclareTest, { open, request }: HttpRout
 /** Asserts that `access` is one of the forms that transport-http knows. */
 export function assertAccess(access: Access): void {
   if (access === 'public' || access === 'page') return;
-  assert.ok(Array.isArray(access), `its access is ${JSON.stringify(access)}`);
-  for (const scope of access) assert.ok(SCOPES.includes(scope), `its access names the unknown scope "${scope}"`);
+  const scopes = 'anyOf' in access ? access.anyOf : access;
+  assert.ok(Array.isArray(scopes), `its access is ${JSON.stringify(access)}`);
+  for (const scope of scopes) assert.ok(SCOPES.includes(scope), `its access names the unknown scope "${scope}"`);
 }
 
 async function assertReply({ status, headers = {}, body }: HttpReply): Promise<void> {

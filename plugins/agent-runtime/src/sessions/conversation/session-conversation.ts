@@ -99,8 +99,8 @@ export class SessionConversation implements TurnConversation {
       if (idempotency) await storeCall(() => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
       return;
     }
-    const times = records.timesOf(agent.approvalExpires);
-    const { messages, asked, approvals } = pending.commit(added, answer, times);
+    const asking = { turn: stored.turns + 1, ...records.timesOf(agent.approvalExpires) };
+    const { messages, asked, approvals } = pending.commit(added, answer, asking);
     const turn = {
       turnId,
       messages,

@@ -8,12 +8,20 @@ import {
   type SessionStore,
   SessionStores,
 } from '@plugboard/kernel';
-import { ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import { type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { callerFields, digestOf } from '../../engine/diagnostics/audit-fields.js';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
-import { type Approval, approvalIdOf, approvalOf, type Decision, encodeApproval } from './approval.js';
+import {
+  type Approval,
+  approvalIdOf,
+  approvalOf,
+  type Decision,
+  encodeApproval,
+  type ListedApproval,
+  listedApproval,
+} from './approval.js';
 
 /** The open calls of a session that a person decides about. */
 export interface OpenApprovals {
@@ -46,12 +54,24 @@ export class ApprovalRecords {
     return stored && approvalOf(stored);
   }
 
+  /** Finds one without its text, which may be large. */
+  async find(project: string, id: string): Promise<ListedApproval | undefined> {
+    const stored = await this.#storeCall(() => this.#store.approvals.find(project, id), 'approvals.find');
+    return stored && listedApproval(stored);
+  }
+
+  /** Lists those of a project that wait. */
+  async waiting(project: string, page: ApprovalPage): Promise<readonly ListedApproval[]> {
+    const read = () => this.#store.approvals.waiting(project, { ...page, expiresAfter: this.#clock.now() });
+    return (await this.#storeCall(read, 'approvals.waiting')).map(listedApproval);
+  }
+
   /** The open calls of a session that wait for a person, or did, in the order of the calls. */
   async openIn(session: SessionId, callIds: readonly string[]): Promise<OpenApprovals> {
     if (callIds.length === 0) return { approvals: [], copied: [] };
     const found = await Promise.all(callIds.map((id) => this.get(session.project, approvalIdOf(id))));
     const known = found.filter((approval) => approval !== undefined);
-    const own = known.filter(({ stored }) => isSame(stored.session, session));
+    const own = known.filter((approval) => isSame(approval.session, session));
     return {
       approvals: await Promise.all(own.map((approval) => this.expire(approval))),
       copied: known.filter((approval) => !own.includes(approval)).map(({ call }) => call.id),
@@ -92,7 +112,7 @@ export class ApprovalRecords {
         this.#audit(decided, decision, decider);
         return decided;
       }
-      current = await this.get(approval.stored.session.project, approval.id);
+      current = await this.get(approval.session.project, approval.id);
     }
     return current ?? approval;
   }
@@ -130,7 +150,7 @@ export class ApprovalRecords {
 
   /** A call of a committed turn waits now. */
   auditRequest(approval: Pick<Approval, 'id' | 'call'>, session: SessionId, principal: Principal): void {
-    const fields = { ...auditFields({ ...approval, stored: { session } }), ...callerFields(principal) };
+    const fields = { ...auditFields({ ...approval, session }), ...callerFields(principal) };
     audit(this.#log, 'approval_requested', fields, 'a tool call waits for approval');
   }
 
@@ -159,16 +179,11 @@ const AUDITED: Readonly<Record<string, string>> = {
 };
 
 /** What an audit line says about a call. Never its arguments. */
-export function auditFields({
-  id,
-  call,
-  stored,
-}: Pick<Approval, 'id' | 'call'> & { readonly stored: { readonly session: SessionId } }): object {
-  const { project, agent } = stored.session;
+export function auditFields({ id, call, session }: Pick<Approval, 'id' | 'call' | 'session'>): object {
   return {
     approval: id,
-    project,
-    agent,
+    project: session.project,
+    agent: session.agent,
     tool: `${call.tool.entry}/${call.tool.name}`,
     arguments_digest: digestOf(call.arguments),
   };

@@ -5,6 +5,7 @@ import {
   callerId,
   conversationId,
   OPEN,
+  type SessionId,
   type StoredApproval,
   type Target,
   type TurnToolCall,
@@ -64,27 +65,41 @@ interface ApprovalRecord {
   readonly outcome?: ToolOutcome | undefined;
   /** Decisions with a wrong code, by other callers. */
   readonly wrongCodes?: number | undefined;
+  /** Number of the turn in its session. */
+  readonly turn: number;
+}
+
+/** What lists read of a call that needs approval. */
+export interface ListedApproval extends Pick<ApprovalRecord, 'call' | 'changed' | 'caller' | 'createdAt' | 'expiresAt' | 'turn'> {
+  readonly id: string;
+  readonly session: SessionId;
 }
 
 /** A call that needs approval, as it was read from the store. */
-export interface Approval extends ApprovalRecord {
-  readonly id: string;
+export interface Approval extends ApprovalRecord, ListedApproval {
   readonly stored: StoredApproval;
 }
 
 /** What a turn asks for. The times are set when it is stored. */
-export type NewApproval = Omit<ApprovalRecord, 'createdAt' | 'expiresAt'> & { readonly id: string };
+export type NewApproval = Omit<ApprovalRecord, 'createdAt' | 'expiresAt' | 'turn'> & { readonly id: string };
 
 /** @throws Error if another program has changed the text. */
 export function approvalOf(stored: StoredApproval): Approval {
-  const record: ApprovalRecord = JSON.parse(stored.text);
-  return { ...record, id: stored.id, stored };
+  return { ...JSON.parse(stored.text), ...listedApproval(stored), stored };
+}
+
+/** @throws Error if another program has changed the text. */
+export function listedApproval(stored: Omit<StoredApproval, 'text'>): ListedApproval {
+  const { id, session, caller, expiresAt, listed } = stored;
+  return { ...JSON.parse(listed), id, session, caller, expiresAt };
 }
 
 /** The approval as a store keeps it. */
-export function encodeApproval({ id, ...record }: ApprovalRecord & { readonly id: string }): ApprovalChange {
-  const { stored, ...kept } = record as ApprovalRecord & { readonly stored?: StoredApproval };
-  return { id, waits: kept.state === 'waiting', text: JSON.stringify(kept) };
+export function encodeApproval(approval: ApprovalRecord & { readonly id: string }): ApprovalChange {
+  const { id, caller, expiresAt, call, changed, createdAt, turn, ...rest } = approval;
+  const { stored, session, ...kept } = rest as typeof rest & Partial<Approval>;
+  const listed = JSON.stringify({ call, changed, createdAt, turn });
+  return { id, waits: kept.state === 'waiting', caller, expiresAt, listed, text: JSON.stringify(kept) };
 }
 
 /** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
@@ -108,16 +123,15 @@ export function storedPrincipal(principal: Principal): Principal | null {
 }
 
 /** Whether the principal began the turn that asked. */
-export function isOwn({ caller }: Approval, principal: Principal): boolean {
+export function isOwn({ caller }: ListedApproval, principal: Principal): boolean {
   return callerId(principal) === caller;
 }
 
 /** What callers see of an approval. */
 export function shownApproval(
-  { id, call, changed, createdAt, expiresAt, stored }: Approval,
+  { id, session, call, changed, createdAt, expiresAt }: ListedApproval,
   visibility: Target['toolVisibility'],
 ): ApprovalInfo {
-  const { session } = stored;
   return {
     id,
     conversation: conversationId(session),

@@ -95,7 +95,7 @@ async function assertOwn(
   for (const approval of codes > 0 ? foreign : []) {
     if (approval.state !== 'waiting') continue;
     if ((await records.countWrongCodes(approval, codes)) < MAX_WRONG_CODES) continue;
-    const current = (await records.get(approval.stored.session.project, approval.id)) ?? approval;
+    const current = (await records.get(approval.session.project, approval.id)) ?? approval;
     await records.decide(current, { approve: false, by: 'guessed' }, principal);
   }
   throw approvalPending();

@@ -159,12 +159,12 @@ export class OpenCalls implements PendingCalls {
    * What the conversation stores of the turn.
    *
    * @param added the new messages of the request, with places for the results of approved calls.
-   * @param times when calls are asked for, and how long they wait.
+   * @param asking the turn in which calls are asked for, when, and how long they wait.
    */
   commit(
     added: readonly Message[],
     answer: readonly Message[],
-    times: { readonly createdAt: number; readonly expiresAt: number },
+    asking: { readonly turn: number; readonly createdAt: number; readonly expiresAt: number },
   ) {
     const { isBlocked, approved, denied } = this.#settled;
     if (isBlocked) return { messages: withResults(added, answer, [], NONE), asked: [], approvals: [] };
@@ -172,7 +172,7 @@ export class OpenCalls implements PendingCalls {
     const { params } = this.#options;
     // The first call alone keeps the parameters of the turn (S-69).
     const waiting = this.#asked.filter(({ call }) => open.has(call.id));
-    const asked = waiting.map((one, at) => ({ ...one, ...times, params: at === 0 ? params : undefined }));
+    const asked = waiting.map((one, at) => ({ ...one, ...asking, params: at === 0 ? params : undefined }));
     const again = new Set(asked.map(({ call }) => call.id));
     const outcomes = this.#approved.flatMap((one) => (one.outcome ? [[one.call.call.id, one.outcome] as const] : []));
     const settled = [...approved, ...denied].filter(({ call }) => !again.has(call.id)).map(settledApproval);

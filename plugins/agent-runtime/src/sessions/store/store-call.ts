@@ -30,6 +30,7 @@ const READS: ReadonlySet<string> = new Set([
   'turns',
   'documents.get',
   'approvals.get',
+  'approvals.find',
   'approvals.waiting',
   'idempotency.get',
   'pendingToolCalls.load',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SessionStore } from '@plugboard/kernel';
-import { type ApprovalPage, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
+import { type ApprovalChange, type ApprovalPage, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
 import { SESSION, turn } from '../support/assertions.js';
 import type { Suite } from '../support/suite.js';
 
@@ -14,13 +14,16 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
   add('stores approvals with their turn', async (store) => {
     await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
     const found = await get(store, 'mcpr_1');
-    assert.deepEqual(found, { id: 'mcpr_1', session: SESSION, waits: true, text: 'asks mcpr_1 \u0000 \u{1f600} "b"' });
-    assert.equal(await store.approvals.get(SESSION.project, 'mcpr_3'), undefined);
+    const { text, ...listed } = { ...asking('mcpr_1'), session: SESSION };
+    assert.deepEqual(found, { ...listed, text });
+    const shown = await store.approvals.find(SESSION.project, 'mcpr_1');
+    assert.deepEqual(shown && { ...shown, session: { ...shown.session } }, listed);
+    for (const find of ['get', 'find'] as const) assert.equal(await store.approvals[find](SESSION.project, 'mcpr_3'), undefined);
   });
 
   add('stores no approval of a turn that is refused', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
-    const late = { id: 'mcpr_2', waits: true, text: 'late' };
+    const late = { ...asking('mcpr_2'), text: 'late' };
     await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(2), approvals: [late] }), VersionConflict);
     assert.equal(await store.approvals.get(SESSION.project, 'mcpr_2'), undefined);
     assert.deepEqual(await waiting(store), ['mcpr_1']);
@@ -28,7 +31,7 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
 
   add('changes an approval with a later turn', async (store) => {
     await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
-    const settled = { id: 'mcpr_1', waits: false, text: 'settled' };
+    const settled = { ...asking('mcpr_1'), waits: false, text: 'settled' };
     await store.commit(SESSION, { expected: 1, messages: turn(2), approvals: [settled] });
     assert.equal((await get(store, 'mcpr_1'))?.text, 'settled');
     assert.deepEqual(await waiting(store), ['mcpr_2']);
@@ -68,6 +71,28 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
     assert.deepEqual(await waiting(store, { ...FIRST, agents: [] }), []);
   });
 
+  add(
+    'S-69 lists what waits without its text, by caller and time, and says how large it is before it reads it',
+    async (store) => {
+      await ask(store, SESSION, ['mcpr_1', 'mcpr_2'], { caller: 'anna', expiresAt: 10 });
+      await ask(store, OTHER, ['mcpr_3', 'mcpr_4'], { caller: 'ben', expiresAt: 20 });
+      const { text, ...listed } = { ...asking('mcpr_1'), caller: 'anna', expiresAt: 10, session: SESSION };
+      const sizes: number[] = [];
+      const page = { ...FIRST, caller: 'anna', reserve: (bytes: number) => void sizes.push(bytes) };
+      const [first] = await store.approvals.waiting(SESSION.project, page);
+      assert.deepEqual(first && { ...first, session: { ...first.session } }, listed);
+      assert.equal(sizes.length, 2);
+      assert.ok(sizes.every((size) => size >= Buffer.byteLength(listed.listed) && size < text.length));
+      assert.deepEqual(await waiting(store, { ...FIRST, caller: 'ben', after: 'mcpr_1' }), ['mcpr_3', 'mcpr_4']);
+      assert.deepEqual(await waiting(store, { ...FIRST, order: 'desc', caller: 'anna', after: 'mcpr_3' }), ['mcpr_2', 'mcpr_1']);
+      assert.deepEqual(await waiting(store, { ...FIRST, caller: '' }), []);
+      assert.deepEqual(await waiting(store, { ...FIRST, expiresAfter: 10 }), ['mcpr_3', 'mcpr_4']);
+      assert.deepEqual(await waiting(store, { ...FIRST, expiresAfter: 10, caller: 'anna' }), []);
+      const refuses = { ...FIRST, reserve: () => assert.fail('there is no memory') };
+      await assert.rejects(store.approvals.waiting(SESSION.project, refuses), /there is no memory/);
+    },
+  );
+
   add('isolates the approvals of projects', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
     await ask(store, ABROAD, ['mcpr_1']);
@@ -101,10 +126,22 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
   }
 }
 
+/** A request for approval: what lists read of it is small. */
+function asking(id: string): ApprovalChange {
+  const unusual = '\u0000 \u{1f600} "b"';
+  return {
+    id,
+    waits: true,
+    caller: 'anna',
+    expiresAt: 1_000,
+    listed: `lists ${id} ${unusual}`,
+    text: `asks ${id} ${unusual.repeat(20)}`,
+  };
+}
+
 /** Commits the first turn of a session with approvals. */
-function ask(store: SessionStore, id: SessionId, ids: readonly string[]): Promise<void> {
-  const approvals = ids.map((name) => ({ id: name, waits: true, text: `asks ${name} \u0000 \u{1f600} "b"` }));
-  return store.commit(id, { expected: 0, messages: turn(1), approvals });
+function ask(store: SessionStore, id: SessionId, ids: readonly string[], like: Partial<ApprovalChange> = {}): Promise<void> {
+  return store.commit(id, { expected: 0, messages: turn(1), approvals: ids.map((name) => ({ ...asking(name), ...like })) });
 }
 
 async function get(store: SessionStore, id: string) {
