@@ -38,7 +38,7 @@ export type { EndedAnswer } from './events/response-fold.js';
 export { type TurnFacts, turnFacts } from './events/turn-facts.js';
 export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
-export type { EventReader } from './live/event-reader.js';
+export type { EventReader } from './live/event-log.js';
 export type { LiveResponse } from './live/live-response.js';
 export { parseCompaction, parseRequest, unsupported } from './request/parse-request.js';
 export type { ResponseRequest } from './request/request.js';

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { seeded } from '../../../test/support/seeded.js';
 import { EventLog } from '../src/live/event-log.js';
 
 const numbered = (from: number, to: number, size = 0) =>
@@ -104,3 +105,42 @@ t.test('reports each reader that leaves, once', async (t) => {
   t.equal(await waiting, undefined);
   t.same([left, log.readers], [1, 0]);
 });
+
+t.test('100,000 events are the same for ten readers that stop, leave and come back anywhere', async (t) => {
+  const log = new EventLog(() => {});
+  const random = seeded(43);
+  const readers = Array.from({ length: 10 }, () => ({ reader: log.join(0, true), next: 0 }));
+  let most = 0;
+  let waits: Promise<void> | undefined;
+  const read = async (one: (typeof readers)[number]) => {
+    const events = await one.reader?.next();
+    if (!events?.every((event) => event === eventOf(one.next++))) t.fail(`other events before ${one.next}`);
+  };
+  while (log.end < 100_000) {
+    for (const one of readers) {
+      if (one.reader && random() < 0.05) {
+        one.reader.leave();
+        one.reader = undefined;
+      } else if (!one.reader && random() < 0.5) {
+        one.reader = log.join(one.next, true);
+        if (!one.reader) one.next = log.end; // dropped while it was away
+      } else if (one.reader && one.next < log.end && random() < 0.5) await read(one);
+    }
+    if (waits && (await isPending(waits))) continue;
+    waits = log.write(Array.from({ length: 1 + Math.floor(random() * 20) }, (_, index) => eventOf(log.end + index)));
+    most = Math.max(most, log.bytes);
+  }
+  t.ok(most <= 1024 * 1024 + 64 * 1024 + 20 * 200, `${most} bytes were kept at most`);
+  log.close();
+  for (const one of readers) while (one.reader?.isOver === false) await read(one);
+  for (const { reader, next } of readers) if (reader) t.equal(next, log.end);
+});
+
+/** An event of 60 to 200 characters, which depends on its number alone. */
+function eventOf(sequence: number): string {
+  return `${sequence} `.padEnd(60 + (sequence % 140), 'x');
+}
+
+async function isPending(promise: Promise<void>): Promise<boolean> {
+  return Promise.race([promise.then(() => false), new Promise<boolean>((resolve) => setImmediate(resolve, true))]);
+}

@@ -83,7 +83,7 @@ export interface ReplayForm<Head extends object = object, Answer extends FoldedA
 }
 
 /** How an answer that is known as a whole is streamed. */
-export interface ReplayStream<Head extends object = object, Answer extends FoldedAnswer = FoldedAnswer> {
+interface ReplayStream<Head extends object = object, Answer extends FoldedAnswer = FoldedAnswer> {
   readonly headers: Readonly<Record<string, string>>;
   /** The frames of the answer. */
   replay(head: Head, answer: Answer): AsyncIterable<string>;

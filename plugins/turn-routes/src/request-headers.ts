@@ -23,7 +23,7 @@ export function idempotencyKeyOf(
 }
 
 /** What `X-Session-Busy` may say. */
-export const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
+const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
 
 /**
  * Parses `X-Session-Busy`: what to do if the session is busy.

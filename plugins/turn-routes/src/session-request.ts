@@ -20,7 +20,7 @@ export type NamedSession =
   | NamedConversation;
 
 /** A session named by its conversation id. */
-export interface NamedConversation {
+interface NamedConversation {
   readonly conversation: string;
   /** The field or header with the id. */
   readonly param: string;

@@ -24,7 +24,7 @@ import { KeepAlive, TurnStream } from './turn-stream.js';
  */
 const HEAD_TIMEOUT = 5_000;
 
-export interface TurnRouteDependencies {
+interface TurnRouteDependencies {
   /** The key of the entry. */
   readonly name: string;
   readonly runtimes: Extensions<AgentRuntime>;

@@ -18,7 +18,7 @@ export interface TurnWriter {
   write(batch: Batch): string;
 }
 
-export interface TurnStreamOptions {
+interface TurnStreamOptions {
   readonly writer: TurnWriter;
   /** Whether the first events have content: the opening is then sent with them, else at once. */
   readonly hasContent: boolean;

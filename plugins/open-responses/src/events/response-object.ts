@@ -46,7 +46,7 @@ export interface ResponseEcho {
   readonly conversation?: { readonly id: string };
 }
 
-export interface EchoedTool {
+interface EchoedTool {
   readonly type: 'function';
   readonly name: string;
   readonly description: string | null;

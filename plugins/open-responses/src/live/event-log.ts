@@ -1,4 +1,4 @@
-import { EventReader } from './event-reader.js';
+import { isExtension } from '../events/json-text.js';
 
 /** Events that are kept for readers that come back. */
 const MAX_EVENTS = 2_000;
@@ -12,20 +12,16 @@ const RESUME_AT = 16 * 1024;
 const PRESSED_AT = 4 * 1024;
 /** Bytes that a reader takes at once, unless a single event is larger. */
 const MAX_BATCH = 64 * 1024;
-/** Dropped events leave a gap at the front of the array, which is closed when it is this long. */
-const MAX_GAP = 512;
 
 /**
- * The events of one response, for any number of readers, which may join at any event that is still
- * kept. Every event is in memory once, however many readers there are. A slow reader makes the
- * writer wait until it leaves.
+ * The events of one response, for any number of readers. Every event is in memory once: readers
+ * only hold positions, and may join at any event that is still kept. A slow reader makes the writer
+ * wait until it leaves.
  */
 export class EventLog {
   readonly #onReaderLeft: () => void;
   readonly #readers = new Set<EventReader>();
-  #events: string[] = [];
-  /** The index of the oldest event in the array. */
-  #start = 0;
+  readonly #events: string[] = [];
   /** The sequence number of the oldest event. */
   #first = 0;
   /** Bytes of the events that are kept. */
@@ -45,17 +41,16 @@ export class EventLog {
 
   /** The sequence number that the next event will have. */
   get end(): number {
-    return this.#first + this.#events.length - this.#start;
+    return this.#first + this.#events.length;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
   }
 
   /** Bytes of the events that are kept. */
   get bytes(): number {
     return this.#bytes;
-  }
-
-  /** Bytes of all events that were written. */
-  get written(): number {
-    return this.#written;
   }
 
   /** Number of readers. */
@@ -65,7 +60,7 @@ export class EventLog {
 
   /** Whether a reader is so far behind that text should be written in fewer events. */
   get isPressed(): boolean {
-    for (const reader of this.#readers) if (reader.isPressed || reader.unread > PRESSED_AT) return true;
+    for (const reader of this.#readers) if (reader.isPressed || this.#written - reader.passed > PRESSED_AT) return true;
     return false;
   }
 
@@ -98,7 +93,7 @@ export class EventLog {
   /** Ends the log. Readers still receive what is kept. */
   close(): void {
     this.#ended = true;
-    for (const reader of this.#readers) reader.end();
+    for (const reader of this.#readers) reader.wake();
   }
 
   /**
@@ -109,18 +104,16 @@ export class EventLog {
    */
   join(from: number, extensions: boolean): EventReader | undefined {
     if (from < this.#first || from > this.end) return undefined;
-    let behind = 0;
-    for (let i = this.#start + from - this.#first; i < this.#events.length; i++) behind += this.#events[i]?.length ?? 0;
-    const reader = new EventReader(this, { position: from, bytes: this.#written - behind }, extensions);
+    let unread = 0;
+    for (let index = from - this.#first; index < this.#events.length; index++) unread += this.#events[index]?.length ?? 0;
+    const reader = new EventReader(this, { position: from, passed: this.#written - unread }, extensions);
     this.#readers.add(reader);
-    if (this.#ended) reader.end();
     return reader;
   }
 
-  /** The events from a sequence number on: all of them, or as many as a reader takes at once. */
+  /** The events from a sequence number on: as many as a reader takes at once. */
   from(sequence: number): readonly string[] {
-    const start = this.#start + sequence - this.#first;
-    if (this.#bytes <= MAX_BATCH) return this.#events.slice(start);
+    const start = sequence - this.#first;
     let end = start;
     let bytes = 0;
     while (end < this.#events.length && (end === start || bytes < MAX_BATCH)) bytes += this.#events[end++]?.length ?? 0;
@@ -141,7 +134,7 @@ export class EventLog {
   }
 
   #isBehind(bytes: number): boolean {
-    for (const reader of this.#readers) if (reader.unread > bytes) return true;
+    for (const { passed } of this.#readers) if (this.#written - passed > bytes) return true;
     return false;
   }
 
@@ -153,21 +146,100 @@ export class EventLog {
   /** Drops the oldest events beyond the limits, except those that a reader still has to take. */
   #trim(): void {
     let needed = this.end;
-    for (const reader of this.#readers) needed = Math.min(needed, reader.position);
-    while (this.#first < needed && this.#isFull) this.#drop();
+    for (const { position } of this.#readers) needed = Math.min(needed, position);
+    let dropped = 0;
+    while (this.#first + dropped < needed && this.#isFull(this.#events.length - dropped))
+      this.#bytes -= this.#events[dropped++]?.length ?? 0;
+    if (dropped === 0) return;
+    this.#events.splice(0, dropped);
+    this.#first += dropped;
   }
 
-  get #isFull(): boolean {
-    return !this.#keepsRead || this.#bytes > MAX_BYTES || this.#events.length - this.#start > MAX_EVENTS;
+  #isFull(count: number): boolean {
+    return !this.#keepsRead || this.#bytes > MAX_BYTES || count > MAX_EVENTS;
+  }
+}
+
+/**
+ * A position in the events of a response, and what is read from there. It buffers nothing itself: a
+ * reader that falls behind makes the response wait.
+ */
+export class EventReader {
+  /**
+   * Set by a reader whose own destination is filling up. Text that arrives together then becomes
+   * one event.
+   */
+  isPressed = false;
+  readonly #log: EventLog;
+  readonly #extensions: boolean;
+  #position: number;
+  #passed: number;
+  /** Resolves the read that waits. */
+  #pending: ((events: readonly string[] | undefined) => void) | undefined;
+  #hasLeft = false;
+
+  /** @param extensions whether it receives `svc:` events. */
+  constructor(log: EventLog, start: Pick<EventReader, 'position' | 'passed'>, extensions: boolean) {
+    this.#log = log;
+    this.#position = start.position;
+    this.#passed = start.passed;
+    this.#extensions = extensions;
   }
 
-  #drop(): void {
-    this.#bytes -= this.#events[this.#start]?.length ?? 0;
-    this.#events[this.#start] = '';
-    this.#start++;
-    this.#first++;
-    if (this.#start < MAX_GAP) return;
-    this.#events = this.#events.slice(this.#start);
-    this.#start = 0;
+  /** The sequence number of the next event. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Bytes of all events before it. */
+  get passed(): number {
+    return this.#passed;
+  }
+
+  /** Whether there is nothing more to read. */
+  get isOver(): boolean {
+    return this.#hasLeft || (this.#log.hasEnded && this.#position === this.#log.end);
+  }
+
+  /**
+   * Resolves with the events that are there, at least one and about 64 KiB at most; with undefined
+   * at the end. One call at a time.
+   */
+  next(): Promise<readonly string[] | undefined> {
+    return new Promise((resolve) => {
+      this.#pending = resolve;
+      this.wake();
+    });
+  }
+
+  /** Leaves: `next` returns nothing more. */
+  leave(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.wake();
+    this.#log.left(this);
+  }
+
+  /** There are new events, or there will be none. */
+  wake(): void {
+    const give = this.#pending;
+    if (!give) return;
+    const events = this.#take();
+    if (events.length === 0 && !this.isOver) return;
+    this.#pending = undefined;
+    give(events.length > 0 ? events : undefined);
+  }
+
+  /** Takes events until it has some to give, or none are left. */
+  #take(): readonly string[] {
+    let given: readonly string[] = [];
+    while (given.length === 0 && this.#position < this.#log.end && !this.#hasLeft) {
+      const events = this.#log.from(this.#position);
+      this.#position += events.length;
+      for (const event of events) this.#passed += event.length;
+      given = this.#extensions ? events : events.filter((event) => !isExtension(event));
+    }
+    if (given.length > 0) this.#log.progressed();
+    return given;
   }
 }

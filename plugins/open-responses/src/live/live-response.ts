@@ -12,8 +12,7 @@ import type { TurnLogFields } from '@plugboard/turn-routes';
 import { outcomeOfFailure, type ResponseEnd } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';
-import { EventLog } from './event-log.js';
-import type { EventReader } from './event-reader.js';
+import { EventLog, type EventReader } from './event-log.js';
 
 /**
  * Milliseconds after which a turn that has not begun waits behind another one of its session, and
@@ -42,7 +41,7 @@ interface LiveResponseOptions {
  * What a response needs until its end. It holds the request, and is dropped then: what has ended is
  * kept for a while, and the memory of the request no longer counts.
  */
-export interface ResponseWork {
+interface ResponseWork {
   /** The items of the request. */
   readonly input: readonly InputItem[];
   /** Runs the turn. Called once. */

@@ -57,7 +57,7 @@ export function isCodex(headers: Readonly<Record<string, string | readonly strin
 }
 
 /** The connection that a response is created on. */
-export interface CallerConnection {
+interface CallerConnection {
   readonly memory: ConnectionMemory;
   /** Whether requests that name nothing to continue continue the last response of their stream. */
   readonly isConversation: boolean;

@@ -4,7 +4,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { estimateTokens } from '@plugboard/turn-routes';
 import { ConversationWatch, type ConversationWatchOptions } from '../live/conversation-watch.js';
-import type { EventReader } from '../live/event-reader.js';
+import type { EventReader } from '../live/event-log.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/conversation-name.js';
@@ -31,7 +31,7 @@ import { StoredResponses } from './stored-responses.js';
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'one' });
 
 /** A response whose events are read again. */
-export interface ResumedResponse {
+interface ResumedResponse {
   readonly response: LiveResponse;
   readonly reader: EventReader;
 }

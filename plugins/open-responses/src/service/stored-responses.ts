@@ -7,7 +7,7 @@ import type { ResponseSession } from './response-session.js';
 import { type ToolView, visibleMessages } from './visible-messages.js';
 
 /** A response that has ended, stored with its session. */
-export interface StoredResponse {
+interface StoredResponse {
   /** The opaque id of the session. */
   readonly conversation: string;
   readonly agent: string;

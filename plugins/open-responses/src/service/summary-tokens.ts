@@ -12,7 +12,7 @@ import type { InputItem } from '../request/request.js';
 const KEY = 'summary-key';
 
 /** Reads the content of a compaction item. @throws ProtocolError 400 */
-export type ReadSummary = (content: string, param: string) => string;
+type ReadSummary = (content: string, param: string) => string;
 
 /**
  * Encrypts and decrypts the summaries in compaction items. The key is the option `summaryKey`, or
