@@ -20,7 +20,7 @@ export class StarterRoute implements HttpRoute {
     this.#runtimes = runtimes;
   }
 
-  async handle({ body, principal, requestId, signal }: HttpRequest): Promise<HttpReply> {
+  async handle({ body, principal, account, requestId, signal }: HttpRequest): Promise<HttpReply> {
     const { agent, text } = body as Readonly<Record<string, unknown>>;
     if (typeof agent !== 'string') throw new HttpError(400, '`agent` must be the name of an agent.');
     if (typeof text !== 'string') throw new HttpError(400, '`text` must be a string.');
@@ -30,6 +30,7 @@ export class StarterRoute implements HttpRoute {
     const events = runtime.run({
       target: resolved.target,
       principal,
+      account,
       messages: [{ role: 'user', content: text }],
       clientTools: [],
       params: {},

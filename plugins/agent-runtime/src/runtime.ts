@@ -195,7 +195,7 @@ export class Runtime implements AgentRuntime {
       if (error instanceof TurnError) return error;
       throw error;
     }
-    return request.isCounted ? undefined : this.countRequest(request.principal).refused;
+    return request.account ? undefined : this.countRequest(request.principal).refused;
   }
 }
 

@@ -248,7 +248,7 @@ export function request(target: Target, more: Partial<TurnRequest> = {}): TurnRe
     metadata: {},
     signal: new AbortController().signal,
     ...more,
-  };
+  } as TurnRequest;
 }
 
 export async function collect(events: AgentEvents): Promise<AgentEvent[]> {

@@ -117,17 +117,16 @@ export class TurnRoute implements HttpRoute {
   ): Promise<ReadyTurn> {
     const { target } = asked;
     const session = named && (await sessionRequestOf(named, target, request, runtime, this.#invalid));
-    const turn: TurnRequest = {
+    const common = {
       ...asked,
       principal: request.principal,
-      session,
-      isCounted: true,
       account: request.account,
       incremental: answer.stream !== undefined,
       requestId: request.requestId,
       transport: this.#name,
       signal: request.signal,
     };
+    const turn: TurnRequest = session ? { ...common, session } : common;
     const errorOf = (failure: Failure) => this.#errorOf(failure, answer, session?.key);
     return {
       target,

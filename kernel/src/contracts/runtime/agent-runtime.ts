@@ -43,8 +43,8 @@ export interface AgentRuntime {
    * - `forbidden`: a principal without the scope `chat`, or a target that it may not use;
    * - `invalid_request`: a session key that is blank, too long or malformed, no messages, messages
    *   that no model would accept, and new images for a target that takes text only;
-   * - `rate_limited`: a principal or project beyond its requests per minute. A turn with
-   *   `isCounted` has been counted already.
+   * - `rate_limited`: a principal or project beyond its requests per minute. A turn with an
+   *   `account` has been counted already.
    */
   run(request: TurnRequest): TurnEvents;
   /** Session operations other than turns. */
@@ -142,47 +142,97 @@ export interface TargetInfo {
   readonly description: string | undefined;
 }
 
-/** A turn to run, as a transport asks for it. @experimental */
-export interface TurnRequest {
+/**
+ * A turn to run, as a transport asks for it. Its conversation is one of four kinds: sent as a whole,
+ * continued, kept in a session, or to be summarized.
+ *
+ * @experimental
+ */
+export type TurnRequest = RequestedTurn & (WholeConversation | ContinuedConversation | SessionConversation | SummaryRequest);
+
+/** The caller keeps the conversation, and sends it in `messages`. */
+interface WholeConversation {
+  readonly session?: undefined;
+  readonly history?: undefined;
+  readonly summarize?: undefined;
+  readonly wholeHistory?: undefined;
+  readonly commitState?: undefined;
+}
+
+/**
+ * The transport keeps the conversation. The turn follows the rules of a session: `messages` are the
+ * new ones and must answer the open tool calls, and the agent's `history` decides what the model
+ * receives.
+ */
+interface ContinuedConversation {
+  /** The conversation before `messages`. */
+  readonly history: readonly Message[];
+  /**
+   * Fail with `context_length_exceeded` if the conversation no longer fits the model, whatever the
+   * agent's `history` says.
+   */
+  readonly wholeHistory?: boolean | undefined;
+  readonly session?: undefined;
+  readonly summarize?: undefined;
+  readonly commitState?: undefined;
+}
+
+/** The runtime keeps the conversation. */
+interface SessionConversation {
+  readonly session: SessionRequest;
+  /** As of a conversation that the transport keeps. */
+  readonly wholeHistory?: boolean | undefined;
+  /**
+   * Returns changes of the transport's own state (`ctx.state.changes`) that are stored in the
+   * transaction that commits the turn: all or nothing, exactly once. Called with the messages of
+   * the answer just before that; the last one is the server's text if tool calls wait for approval.
+   * If it throws, the turn fails. Not called for a turn that fails or is cancelled.
+   */
+  readonly commitState?: ((answer: readonly Message[]) => readonly StateChange[]) | undefined;
+  readonly history?: undefined;
+  readonly summarize?: undefined;
+}
+
+/**
+ * The answer is a summary of `messages`, by the agent's model. The agent's prompt, tools and
+ * parameters have no effect.
+ */
+interface SummaryRequest {
+  readonly summarize: true;
+  readonly session?: undefined;
+  readonly history?: undefined;
+  readonly wholeHistory?: undefined;
+  readonly commitState?: undefined;
+}
+
+/** What every turn has. */
+interface RequestedTurn {
   readonly target: Target;
   readonly principal: Principal;
-  /** Whether the transport has counted the request with `countRequest`. If not, `run` counts it. */
-  readonly isCounted?: boolean | undefined;
   /**
    * The memory of the request, in which `messages` and `history` are reserved already. The turn
-   * reserves in it what it holds besides. Without one, the turn opens its own.
+   * reserves in it what it holds besides. A transport that passes one has counted the request with
+   * `countRequest`. Without one, the turn opens its own, and `run` counts it.
    */
   readonly account?: Account | undefined;
-  /** The caller's messages. Without a session, the whole conversation. */
+  /** The caller's messages. */
   readonly messages: readonly Message[];
   /**
    * Whether the extras in `messages` are those of earlier answers, because the transport has sealed
    * them before its caller kept them. If not, they are left out.
    */
   readonly hasOwnExtras?: boolean | undefined;
-  /** The session of the turn. Absent if the caller keeps the conversation. */
-  readonly session?: SessionRequest | undefined;
   /**
    * Decisions about tool calls of the session that wait for approval. Where the protocol has no
    * form for them, they are lines of the last user message: `approve K7M2QX`.
    */
   readonly approvals?: readonly ApprovalDecision[] | undefined;
-  /**
-   * The conversation before `messages`, for a turn without a session whose transport keeps it. The
-   * turn then follows the rules of a session: `messages` are the new ones and must answer the open
-   * tool calls, and the agent's `history` decides what the model receives.
-   */
-  readonly history?: readonly Message[] | undefined;
-  /** The answer is a summary of the messages, without the agent's prompt, tools and parameters. */
-  readonly summarize?: boolean | undefined;
   /** Tools that the caller runs itself. An agent with `clientTools: ignore` does not get them. */
   readonly clientTools: readonly ToolDeclaration[];
   /** The caller's sampling parameters by protocol name. The target may ignore some. */
   readonly params: Readonly<Record<string, unknown>>;
   /** Ends the turn after fewer calls of the agent's own tools than the agent allows. */
   readonly maxToolCalls?: number | undefined;
-  /** Fail with `context_length_exceeded` if the session no longer fits, despite `history`. */
-  readonly wholeHistory?: boolean | undefined;
   readonly incremental: boolean;
   readonly requestId: string;
   /** 24 letters and digits by which its caller knows the turn. Those who watch it see the same. */
@@ -204,14 +254,6 @@ export interface TurnRequest {
   readonly resumable?: number | undefined;
   /** Present if the request has an idempotency key. */
   readonly idempotency?: TurnIdempotency | undefined;
-  /**
-   * Returns changes of the transport's own state (`ctx.state.changes`) that are stored in the
-   * transaction that commits the turn: all or nothing, exactly once. Called with the messages of
-   * the answer just before that; the last one is the server's text if tool calls wait for approval.
-   * If it throws, the turn fails. Not called for a turn that fails or
-   * is cancelled. Only for a turn with a session.
-   */
-  readonly commitState?: ((answer: readonly Message[]) => readonly StateChange[]) | undefined;
 }
 
 /** The state of an idempotency key. @experimental */

@@ -85,7 +85,6 @@ export class Compactor {
       transport,
       signal,
       target,
-      isCounted: true,
       messages,
       summarize: true,
       clientTools: [],

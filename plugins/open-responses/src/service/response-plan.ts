@@ -90,13 +90,21 @@ export type Base =
   /** The session that the request named. */
   | { readonly kind: 'session'; readonly key: string };
 
+/** The conversation that a response without a session continues. */
+export function historyOf(base: Base): readonly Message[] {
+  return base.kind === 'stateless' ? base.history : [];
+}
+
 /** Everything that is known of a response before it runs. */
 export interface Plan {
   readonly request: ResponseRequest;
   readonly caller: ResponseCaller;
   readonly head: ResponseHead;
   readonly base: Base;
-  readonly turn: Omit<TurnRequest, 'signal' | 'session' | 'idempotency'>;
+  readonly turn: Omit<
+    TurnRequest,
+    'signal' | 'idempotency' | 'session' | 'history' | 'summarize' | 'wholeHistory' | 'commitState'
+  >;
   /** The items of the request. */
   readonly input: readonly InputItem[];
   readonly user: string | undefined;

@@ -106,7 +106,6 @@ export class ResponsePlanner {
     const messages = [...system, ...seed, ...added.messages];
     const origins = [...Array<number>(system.length + seed.length).fill(0), ...added.origins];
     const user = parseSessionKey(request.user, 'user');
-    const summarized = compaction && { messages: [...(history ?? []), ...input.messages], summarize: true };
     const id = this.newId();
     return {
       request,
@@ -134,17 +133,13 @@ export class ResponsePlanner {
       turn: {
         target,
         principal,
-        isCounted: true, // by its transport, which is HTTP's
         account: caller.account,
-        messages,
+        messages: compaction ? [...(history ?? []), ...input.messages] : messages,
         hasOwnExtras: true,
-        ...(base.kind === 'stateless' && !compaction && { history: base.history }),
         approvals: input.approvals,
         clientTools: compaction ? [] : clientTools.declarations,
         params: compaction ? {} : params,
-        ...summarized,
         maxToolCalls: request.max_tool_calls,
-        wholeHistory: request.truncation === 'disabled',
         incremental: caller.incremental,
         requestId: caller.requestId,
         user,

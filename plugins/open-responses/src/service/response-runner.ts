@@ -8,7 +8,7 @@ import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
 import { LiveResponse, type RunningResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/conversation-name.js';
-import type { Plan, ResponseCaller } from './response-plan.js';
+import { historyOf, type Plan, type ResponseCaller } from './response-plan.js';
 import type { ResponseSession } from './response-session.js';
 import { ResponseSessions } from './response-sessions.js';
 import { StoredResponses } from './stored-responses.js';
@@ -108,25 +108,32 @@ export class ResponseRunner {
     signal: AbortSignal,
     idempotency: TurnIdempotency | undefined,
   ): RunningResponse {
-    const { request, caller, head, turn: asked, stored } = plan;
-    if (request.generate === false) return { events: warmUp(head.id, asked.target.name), turn: undefined };
+    const { request, caller, head, base, stored } = plan;
+    const runtime = this.#runtimes.one();
+    if (request.generate === false) return { events: warmUp(head.id, plan.turn.target.name), turn: undefined };
     if (plan.compaction) {
-      const turn = this.#runtimes.one().run({ ...asked, signal });
+      const turn = runtime.run({ ...plan.turn, summarize: true, signal });
       return { events: plan.compaction.sealed(turn), turn };
     }
-    const turn = this.#runtimes.one().run({
-      ...asked,
+    const common = {
+      ...plan.turn,
       id: head.id.slice(head.id.indexOf('_') + 1),
-      session: session && {
-        key: session.key,
-        user: plan.user,
-        busy: caller.busy,
-        fingerprint: session.isChain ? undefined : caller.fingerprint,
-      },
+      wholeHistory: request.truncation === 'disabled',
       signal,
       resumable: stored && caller.resumable ? RESUME_TIMEOUT : 0,
       idempotency,
-    });
+    };
+    const turn = session
+      ? runtime.run({
+          ...common,
+          session: {
+            key: session.key,
+            user: plan.user,
+            busy: caller.busy,
+            fingerprint: session.isChain ? undefined : caller.fingerprint,
+          },
+        })
+      : runtime.run({ ...common, history: historyOf(base) });
     return { events: turn, turn };
   }
 
@@ -152,7 +159,7 @@ export class ResponseRunner {
         summary: compaction?.summary,
         carried,
         messages:
-          stored || session ? undefined : compaction ? [] : [...(turn.history ?? []), ...said, ...(transcript?.messages() ?? [])],
+          stored || session ? undefined : compaction ? [] : [...historyOf(base), ...said, ...(transcript?.messages() ?? [])],
       });
     } else if (end.outcome.status === 'failed' && request.previous_response_id !== undefined) {
       memory.evict(request.previous_response_id);

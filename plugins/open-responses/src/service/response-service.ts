@@ -12,7 +12,7 @@ import type { InputItem, ResponseRequest } from '../request/request.js';
 import { type CompactedConversation, Compactor, type SummaryCaller } from './compactor.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
 import { eventAhead, eventsExpired, responseNotFound } from './response-errors.js';
-import type { InputCaller, Plan, PlannedResponse, ResponseCaller } from './response-plan.js';
+import { historyOf, type InputCaller, type Plan, type PlannedResponse, type ResponseCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
 import { ResponseRunner } from './response-runner.js';
 import { StoredResponses } from './stored-responses.js';
@@ -223,11 +223,11 @@ export class ResponseService {
     request: ResponseRequest,
     caller: InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>,
   ): Promise<number> {
-    const { turn } = await this.#planner.plan(
+    const { turn, base } = await this.#planner.plan(
       { ...request, store: false },
       { ...caller, incremental: false, resumable: false, extensions: false },
     );
-    return estimateTokens([...(turn.history ?? []), ...turn.messages], turn.clientTools);
+    return estimateTokens([...historyOf(base), ...turn.messages], turn.clientTools);
   }
 }
 

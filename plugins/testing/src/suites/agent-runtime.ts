@@ -33,7 +33,7 @@ export function agentRuntimeContract(test: DeclareTest, { open, agent, timeLimit
       metadata: {},
       signal: new AbortController().signal,
       ...overrides,
-    };
+    } as TurnRequest;
   };
   const run = (runtime: AgentRuntime, overrides: Partial<TurnRequest> = {}) =>
     waitFor('the end of the turn', readAll(runtime.run(request(runtime, overrides))), timeLimit);

@@ -108,7 +108,7 @@ t.test('finds each broken promise', async (t) => {
   };
   const claiming = runtime();
   t.same(await found({ claim: kept, run: claiming.run }), [RELEASES]);
-  const trusting = turns((request) => runtime().run({ ...request, principal: OPEN, session: undefined }));
+  const trusting = turns((request) => runtime().run({ ...request, principal: OPEN, session: undefined } as TurnRequest));
   t.same(await found({ run: trusting }), [CLAIMS, SCOPE, KEY]);
   t.same(await found({ ready: async () => false }), [READY]);
 });

@@ -6,7 +6,7 @@ import { ANONYMOUS } from '../limits/caller.js';
 
 /**
  * Counts every request with the agent runtime, before its body is read. The runtime does not count
- * the turn of such a request again (`TurnRequest.isCounted`).
+ * the turn of such a request again (`TurnRequest.account`).
  */
 export class RequestLimits {
   readonly #runtimes: Extensions<AgentRuntime>;

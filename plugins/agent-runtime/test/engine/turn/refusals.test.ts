@@ -1,7 +1,7 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import { OPEN, type TurnRequest, toolImagesMessage } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, user } from '../../harness.js';
+import { accountOf, answerWith, collect, endOf, request, ScriptedModel, startRuntime, user } from '../../harness.js';
 
 /** The code of a turn that failed, with the field that is wrong; else how it ended. */
 async function endWith(app: Awaited<ReturnType<typeof startRuntime>>, more: Partial<TurnRequest> | object) {
@@ -115,12 +115,12 @@ t.test('a turn has a message, and new images only for a model that takes them', 
 t.test('run counts a turn, unless its transport has counted it', async (t) => {
   const { app } = await open({ projects: { acme: { requestsPerMinute: 2 } } });
   const ask = (more: Partial<TurnRequest> = {}) => endWith(app, { principal: acme, target: app.target('billing'), ...more });
-  for (let turn = 0; turn < 3; turn++) t.equal(await ask({ isCounted: true }), 'stop');
+  for (let turn = 0; turn < 3; turn++) t.equal(await ask({ account: accountOf() }), 'stop');
   t.equal(await ask(), 'stop');
   t.equal(app.runtime.countRequest(acme).refused, undefined);
   t.equal(await ask(), 'rate_limited');
   t.equal(app.runtime.countRequest(acme).refused?.code, 'rate_limited');
-  t.equal(await ask({ isCounted: true }), 'stop');
+  t.equal(await ask({ account: accountOf() }), 'stop');
   const own = { ...acme, project: 'default', limits: { requestsPerMinute: 1 } };
   t.equal(await endWith(app, { principal: own }), 'stop');
   t.equal(await endWith(app, { principal: own, session: { key: 's', fingerprint: 'f' } }), 'rate_limited');

@@ -19,7 +19,8 @@ const SESSION = { project: 'default', agent: 'assistant', key: 's' };
 
 /** Runs a turn. @returns its last event. */
 async function run(app: Awaited<ReturnType<typeof startRuntime>>, more: Partial<TurnRequest>) {
-  return endOf(await collect(app.runtime.run(request(app.target(), { session: { key: 's' }, ...more }))));
+  const asked = { session: { key: 's' }, ...more } as TurnRequest;
+  return endOf(await collect(app.runtime.run(request(app.target(), asked))));
 }
 
 t.test('a turn commits the changes of its transport with its own messages', async (t) => {
@@ -92,3 +93,21 @@ t.test('commitState needs a session', async (t) => {
   t.match(await run(app, { session: undefined, commitState: () => [CHANGE] }), { type: 'failed', failure: { code: 'crashed' } });
   t.match(app.lines, [{ err: { message: /a turn without a session has no commit/ } }]);
 });
+
+/** Compiles: a request is of one kind, with what belongs to that kind. */
+export function kindsOf(
+  whole: TurnRequest & { readonly session?: undefined; readonly history?: undefined },
+): readonly TurnRequest[] {
+  const kind = { ...whole, summarize: undefined, wholeHistory: undefined, commitState: undefined };
+  return [
+    { ...kind, session: { key: 's' }, wholeHistory: true, commitState: () => [] },
+    { ...kind, history: [], wholeHistory: true },
+    { ...kind, summarize: true },
+    // @ts-expect-error a session has its history
+    { ...kind, session: { key: 's' }, history: [] },
+    // @ts-expect-error without a session there is no commit
+    { ...kind, commitState: () => [] },
+    // @ts-expect-error a summary is of `messages`
+    { ...kind, summarize: true, history: [] },
+  ];
+}

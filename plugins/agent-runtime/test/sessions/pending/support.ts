@@ -71,7 +71,8 @@ export async function start({
   });
   const ask = (text: string | undefined, more: Partial<TurnRequest> = {}) => {
     const messages = text === undefined ? [] : [user(text)];
-    return collect(app.runtime.run(request(app.target(), { principal: ANNA, session: { key: 's' }, messages, ...more })));
+    const asked = { principal: ANNA, session: { key: 's' }, messages, ...more } as TurnRequest;
+    return collect(app.runtime.run(request(app.target(), asked)));
   };
   const audit = () => app.lines.filter(({ log }) => log === 'audit');
   return { ...app, model, ran, calls, ask, audit };
