@@ -8,7 +8,7 @@ import type { Revision } from './revision.js';
  * `unless` has disabled them because of those alone. An entry that runs already stays, even if its
  * `unless` names a stand-in.
  * @returns them in the order of the file. They are not started.
- * @throws ConfigError if a stand-in has a mistake: until now nobody had looked at its options.
+ * @throws ConfigError if a stand-in has a mistake: its options are checked only now.
  */
 export async function registerStandIns(
   revision: Revision,

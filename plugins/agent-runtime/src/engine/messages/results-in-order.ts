@@ -1,8 +1,8 @@
 import type { Message } from '@plugboard/kernel';
 
 /**
- * The messages with the results of each step in the order of its calls, whoever ran or decided them
- * and when (R-047). Returns the same array if they are.
+ * Puts the results of each step in the order of its calls: they arrive in the order in which the
+ * calls ended or were decided (R-047). Returns the same array if nothing moves.
  */
 export function resultsInOrder(messages: readonly Message[]): readonly Message[] {
   let ordered: Message[] | undefined;

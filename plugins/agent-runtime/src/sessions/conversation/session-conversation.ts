@@ -70,7 +70,7 @@ export class SessionConversation implements TurnConversation {
     try {
       await this.#storage.storeCall(() => begun, 'begin', id);
     } catch (error) {
-      // The caller is told that the turn was not run: one that begins too late must not stay.
+      // The error says that the turn was not run, so one that begins later is removed.
       begun.then(
         () => this.abandon(),
         () => {},
