@@ -22,11 +22,12 @@ const RETRY_AFTER = 5;
  *
  * 1. A transport opens it when the request begins to arrive, and passes it to `run` with the turn.
  *    A turn that comes without one has its own.
- * 2. Whoever is about to hold something for the request reserves it first: the body and its values,
- *    what it refers to, the history, the answer as it grows, the reply.
- * 3. Everybody who needs what was reserved is a holder. When the last one has left, all of it is
- *    given back.
- * 4. Before work that may be long, `timeSlice` waits until it is the caller's turn.
+ * 2. Code reserves what it is about to hold for the request: the body and its values, what it
+ *    refers to, the history, the answer as it grows, the reply.
+ * 3. Code that needs what was reserved is a holder. When the last one has left, all of it is given
+ *    back.
+ * 4. Before work that may be long, `timeSlice` waits until it is the caller's turn. `goOn` counts
+ *    work that follows a wait, such as that of a turn between its store and its model.
  *
  * @public
  */
@@ -70,7 +71,7 @@ export class Account {
     return this.#budget.setting;
   }
 
-  /** The most that it can hold while nobody else holds anything. */
+  /** The most that it can hold while no other account holds anything. */
   get limit(): number {
     return this.#budget.share(this.#owner.length);
   }
@@ -144,11 +145,17 @@ export class Account {
   }
 
   /**
-   * Waits until it is the caller's turn to use the event loop: who used least of the last second is
-   * next (S-71). Undefined if that is now. The work must begin in the same turn of the event loop.
+   * Waits until it is the caller's turn to use the event loop: the one that used least of the last
+   * second is next (S-71). Undefined if that is now. The work must begin in the same round of the
+   * event loop.
    */
   timeSlice(): Promise<void> | undefined {
     return this.#slices?.next(this.#owner.join(' '));
+  }
+
+  /** Counts what work for the caller uses of the event loop from here, after a wait. */
+  goOn(): void {
+    this.#slices?.goOn(this.#owner.join(' '));
   }
 }
 

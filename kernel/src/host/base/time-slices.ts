@@ -1,52 +1,54 @@
+import { performance } from 'node:perf_hooks';
 import type { Clock } from './ambient.js';
 
-/** Milliseconds over which the use of callers is compared. */
-const WINDOW = 1_000;
-/** Milliseconds from which a piece of work is long: others notice that they wait for it. */
+/** Milliseconds in which use fades to a third: callers are compared by what they used lately. */
+const SECOND = 1_000;
+/** Milliseconds after which nothing is left of a use. */
+const FORGOTTEN = 10 * SECOND;
+/** Milliseconds of work from which it is long: others notice that they wait for it. */
 const LONG = 1;
-/** How many times as long as its work a caller pauses that is ahead of another one. */
+/** How many times as long as their long work callers pause that are ahead of another one. */
 const PAUSE = 2;
-/** Milliseconds of a window that must be in use before anybody has to wait. */
-const BUSY = 50;
+/** How many milliseconds of work one that is measured stands for at most. */
+const MAX_SCALE = 4;
 /** Milliseconds by which a caller must have used more than another one to be ahead of it. */
 const MARGIN = 20;
-/**
- * Milliseconds after which a caller that used nothing is no longer there. A long piece of work and
- * the pause after it, during which a caller may get nothing, do not count.
- */
-const PRESENCE = 100;
 /** Milliseconds for which the least use of all is not computed again. */
 const LEAST_AGE = 5;
 
-/** What a caller has used of the event loop, in milliseconds. */
+/** What a caller has used of the event loop. */
 interface Use {
-  /** In the window `window`. */
-  recent: number;
-  /** In the window before it. */
-  before: number;
-  window: number;
-  /** When it last used something. */
+  /** Milliseconds, as of `at`. They fade. */
+  ms: number;
+  /** On the monotonic clock. */
   at: number;
 }
 
 /**
- * Shares the event loop between callers: who used least of the last second is next (S-71).
+ * Shares the event loop between callers: the one that used least of the last second is next (S-71).
  *
- * 1. `next` is asked before the work of a request begins. On a server that has time, the work
- *    begins at once. What it uses is measured to the end of this round of the event loop.
- * 2. After a long piece of work, requests wait until the event loop has gone round. Then the caller
- *    that has used least goes first, one piece of work in each round.
- * 3. A caller that has used more than another one pauses after a long piece of work for twice as
- *    long as it took: most of the time is left to the others. They do not wait for it.
+ * 1. What a caller uses is measured from where its work begins (`next`) or goes on after a wait
+ *    (`goOn`) to where it waits.
+ * 2. After long work, requests wait until the event loop has gone round. Then the caller that has
+ *    used least begins, one in each round.
+ * 3. Callers that have used more than another one are ahead. After long work of one of them, they
+ *    pause for twice as long: most of the time is left to the others, which do not wait for it.
+ * 4. What is not measured, such as bodies that arrive, transactions and garbage collection, is
+ *    shared in proportion: if half of the work of a second was measured, pauses are twice as long.
+ *
+ * On a server that has time, and for a single caller, work begins at once.
  */
 export class TimeSlices {
   readonly #clock: Clock;
+  readonly #activeTime: () => number;
   readonly #uses = new Map<string, Use>();
   /** The requests of each caller that wait, in order. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** What all together have used. */
-  readonly #total: Use = { recent: 0, before: 0, window: 0, at: 0 };
-  #least = { use: 0, until: 0 };
+  #least = { ms: 0, until: 0 };
+  /** The second that runs: its beginning, the active time then, and what was measured since. */
+  #second = { at: 0, active: 0, measured: 0 };
+  /** The work of the second before it, as a multiple of what was measured of it. */
+  #scale = 1;
   /** Whose work is measured, and since when. */
   #current: Use | undefined;
   #since = 0;
@@ -55,12 +57,12 @@ export class TimeSlices {
   #isHeld = false;
   /** Until when callers pause that are ahead of others. */
   #pausedUntil = 0;
-  /** What the last long piece of work took. */
-  #lastLong = 0;
   #isTimed = false;
 
-  constructor(clock: Clock) {
+  /** @param activeTime milliseconds that the event loop has worked so far. */
+  constructor(clock: Clock, activeTime = () => performance.eventLoopUtilization().active) {
     this.#clock = clock;
+    this.#activeTime = activeTime;
   }
 
   /**
@@ -69,7 +71,7 @@ export class TimeSlices {
    */
   next(caller: string): Promise<void> | undefined {
     const now = this.#clock.monotonic();
-    if (!this.#mustWait(caller, now)) {
+    if (!this.#isHeld && !this.#pauses(caller, now)) {
       this.#begin(caller, now);
       return undefined;
     }
@@ -81,9 +83,9 @@ export class TimeSlices {
     return promise;
   }
 
-  #mustWait(caller: string, now: number): boolean {
-    if (this.#isHeld) return true;
-    return (this.#waiting.size > 0 || now < this.#pausedUntil) && this.#isAhead(caller, now);
+  /** Work of the caller goes on after a wait: it is measured from here. */
+  goOn(caller: string): void {
+    this.#begin(caller, this.#clock.monotonic());
   }
 
   #begin(caller: string, now: number): void {
@@ -104,23 +106,21 @@ export class TimeSlices {
     this.#current = undefined;
   };
 
-  /** Counts what the current piece of work has used. */
+  /** Counts what the current work has used. */
   #measure(now: number): void {
     const use = this.#current;
     if (!use) return;
     const used = now - this.#since;
-    renew(use, now);
-    use.recent += used;
+    use.ms = leftOf(use, now) + used;
     use.at = now;
-    if (renew(this.#total, now)) this.#forget(now);
-    this.#total.recent += used;
+    this.#second.measured += used;
+    if (now - this.#second.at > SECOND) this.#onSecond(now);
     if (used < LONG) return;
-    this.#lastLong = used;
     this.#hold();
-    if (this.#isBehind(use, now)) return;
-    this.#pausedUntil = now + PAUSE * used;
+    if (this.#isAhead(use, now)) this.#pausedUntil = Math.max(this.#pausedUntil, now) + PAUSE * used * this.#scale;
   }
 
+  /** Lets the event loop go round before more work begins. */
   #hold(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
@@ -142,9 +142,8 @@ export class TimeSlices {
     const now = this.#clock.monotonic();
     const caller = this.#nextCaller(now);
     if (caller === undefined) return;
-    const pause = this.#pausedUntil - now;
-    if (pause > 0 && this.#isAhead(caller, now)) {
-      if (!this.#isTimed) this.#clock.after(pause, this.#onTime);
+    if (this.#pauses(caller, now)) {
+      if (!this.#isTimed) this.#clock.after(this.#pausedUntil - now, this.#onTime);
       this.#isTimed = true;
       return;
     }
@@ -163,8 +162,7 @@ export class TimeSlices {
     let found: string | undefined;
     let least = Number.POSITIVE_INFINITY;
     for (const caller of this.#waiting.keys()) {
-      const use = this.#uses.get(caller);
-      const used = use ? usedIn(use, now) : 0;
+      const used = leftOf(this.#uses.get(caller), now);
       if (used >= least) continue;
       found = caller;
       least = used;
@@ -172,61 +170,45 @@ export class TimeSlices {
     return found;
   }
 
-  #isAhead(caller: string, now: number): boolean {
-    const use = this.#uses.get(caller);
-    return use !== undefined && !this.#isBehind(use, now);
+  #pauses(caller: string, now: number): boolean {
+    return now < this.#pausedUntil && this.#isAhead(this.#uses.get(caller), now);
   }
 
-  /** Whether nobody has used less, by a margin, or there is time for all. */
-  #isBehind(use: Use, now: number): boolean {
-    return usedIn(this.#total, now) < BUSY || usedIn(use, now) <= this.#leastUse(now) + MARGIN;
+  #isAhead(use: Use | undefined, now: number): boolean {
+    return leftOf(use, now) > this.#leastUse(now) + MARGIN;
   }
 
-  /** The least that a caller has used that is there now. What a probe uses does not count. */
+  /** The least that a caller has used. What others do not notice does not count. */
   #leastUse(now: number): number {
-    if (now < this.#least.until) return this.#least.use;
+    if (now < this.#least.until) return this.#least.ms;
     let least = Number.POSITIVE_INFINITY;
     for (const use of this.#uses.values()) {
-      if (now - use.at > PRESENCE + (1 + PAUSE) * this.#lastLong) continue;
-      const used = usedIn(use, now);
+      const used = leftOf(use, now);
       if (used >= LONG && used < least) least = used;
     }
-    this.#least = { use: least, until: now + LEAST_AGE };
+    this.#least = { ms: least, until: now + LEAST_AGE };
     return least;
   }
 
-  #forget(now: number): void {
-    for (const [caller, use] of this.#uses) if (usedIn(use, now) === 0) this.#uses.delete(caller);
+  /** A second is over: compares what was measured with what the event loop worked. */
+  #onSecond(now: number): void {
+    const active = this.#activeTime();
+    this.#scale = Math.min(Math.max((active - this.#second.active) / this.#second.measured, 1), MAX_SCALE);
+    this.#second = { at: now, active, measured: 0 };
+    for (const [caller, { at }] of this.#uses) if (now - at > FORGOTTEN) this.#uses.delete(caller);
   }
 
   #useOf(caller: string, now: number): Use {
-    const known = this.#uses.get(caller);
-    if (known) {
-      renew(known, now);
-      return known;
+    let use = this.#uses.get(caller);
+    if (!use) {
+      use = { ms: 0, at: now };
+      this.#uses.set(caller, use);
     }
-    const use: Use = { recent: 0, before: 0, window: windowOf(now), at: now };
-    this.#uses.set(caller, use);
     return use;
   }
 }
 
-function windowOf(now: number): number {
-  return Math.floor(now / WINDOW);
-}
-
-/** Moves a use on to the window of now. Returns whether it is another one. */
-function renew(use: Use, now: number): boolean {
-  const window = windowOf(now);
-  if (window === use.window) return false;
-  use.before = window === use.window + 1 ? use.recent : 0;
-  use.recent = 0;
-  use.window = window;
-  return true;
-}
-
-/** The use of the last second, as if that of the window before it had been even. */
-function usedIn(use: Use, now: number): number {
-  renew(use, now);
-  return use.recent + use.before * (1 - (now % WINDOW) / WINDOW);
+/** What is left of a use, in milliseconds. */
+function leftOf(use: Use | undefined, now: number): number {
+  return use ? use.ms * Math.exp((use.at - now) / SECOND) : 0;
 }

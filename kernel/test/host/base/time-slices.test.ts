@@ -7,18 +7,18 @@ t.test('S-71 on a server that has time, work begins at once', async (t) => {
   const { slices, clock } = start();
   for (let count = 0; count < 1_000; count++) {
     for (const caller of ['ann', 'ben']) if (slices.next(caller)) t.fail('it waits');
-    await work();
+    await settled();
     clock.advance(0.5);
   }
   t.equal(clock.pending, 0, 'no timer');
 });
 
-t.test('S-71 after a long piece of work, who used least is next, one in each turn of the event loop', async (t) => {
+t.test('S-71 after long work the caller that used least is next, one in each round of the event loop', async (t) => {
   const { clock, request, begun } = start();
   request('ann 1', 20);
-  await work();
+  await settled();
   for (const name of ['ann 2', 'ann 3', 'ben 1', 'cid 1', 'ben 2']) request(name, 5);
-  t.same(begun, ['ann 1'], 'the event loop has not turned');
+  t.same(begun, ['ann 1'], 'the event loop has not gone round');
   for (let count = 2; count <= 6; count++) {
     await setImmediate();
     t.equal(begun.length, count);
@@ -27,65 +27,124 @@ t.test('S-71 after a long piece of work, who used least is next, one in each tur
   t.equal(clock.pending, 0);
 });
 
-t.test('S-71 a caller that is ahead of another one pauses for twice as long as its work took', async (t) => {
-  const { clock, request, begun } = start();
+t.test('S-71 callers that are ahead of another one pause for twice as long as their work took', async (t) => {
+  const { clock, request, pass, begun } = start();
   request('ben 1', 5);
   await setImmediate();
   request('ann 1', 300);
   await setImmediate();
-  request('ben 2', 5);
-  await setImmediate();
   request('ann 2', 40);
   request('ann 3', 10);
-  t.same(begun, ['ben 1', 'ann 1', 'ben 2']);
-  for (let passed = 5; passed < 580; passed += 29) {
+  for (let passed = 0; passed < 580; passed += 29) {
     request(`ben ${passed}`, 0.5);
-    clock.advance(28.5);
-    await setImmediate();
+    await pass(28.5);
+    t.notOk(begun.includes('ann 2'), `after ${passed} ms`);
   }
-  t.notOk(begun.includes('ann 2'), 'nothing but short work of the other one');
-  clock.advance(20);
-  await setImmediate();
+  await pass(20);
   t.equal(begun.at(-1), 'ann 2');
   request('ben last', 0.5);
-  clock.advance(70);
-  await setImmediate();
+  await pass(70);
   t.equal(begun.at(-1), 'ben last');
-  clock.advance(10);
-  await setImmediate();
+  await pass(10);
   t.equal(begun.at(-1), 'ann 3');
+  t.equal(clock.pending, 0);
 });
 
-t.test('S-71 a caller that is alone does not pause, whatever a probe uses', async (t) => {
+t.test('S-71 pauses follow each other', async (t) => {
+  const { slices, request, work, pass, begun } = start();
+  request('ben 1', 5);
+  await setImmediate();
+  request('ann 1', 100);
+  await setImmediate();
+  slices.goOn('ann');
+  work(50);
+  await setImmediate();
+  request('ann 2', 1);
+  await pass(240);
+  t.equal(begun.at(-1), 'ann 1');
+  await pass(10);
+  t.equal(begun.at(-1), 'ann 2', '200 ms after the first work, 100 ms more after the second');
+});
+
+t.test('S-71 work that goes on after a wait is counted for its caller', async (t) => {
+  const { clock, slices, request, work, pass, begun } = start();
+  request('ben 1', 5);
+  await setImmediate();
+  request('ann 1', 1);
+  await setImmediate();
+  slices.goOn('ann');
+  work(50);
+  await setImmediate();
+  request('ann 2', 1);
+  t.same(begun, ['ben 1', 'ann 1']);
+  t.equal(clock.pending, 1, 'it is ahead');
+  await pass(100);
+  t.equal(begun.at(-1), 'ann 2');
+});
+
+t.test('S-71 a pause is as much longer as work was not measured in the second before', async (t) => {
+  for (const [unmeasured, pause] of [
+    [0, 200],
+    [300, 400],
+    [9_000, 800],
+  ] as const) {
+    const { request, work, pass, begun } = start();
+    request('cid 1', 300);
+    await setImmediate();
+    work(unmeasured);
+    await pass(1_000);
+    request('ben 1', 5);
+    await setImmediate();
+    request('ann 1', 100);
+    await setImmediate();
+    request('ann 2', 1);
+    await pass(pause - 10);
+    t.equal(begun.at(-1), 'ann 1', `${unmeasured} ms`);
+    await pass(20);
+    t.equal(begun.at(-1), 'ann 2', `${unmeasured} ms`);
+  }
+});
+
+t.test('S-71 a caller does not pause that is alone, or beside one that used next to nothing', async (t) => {
   const { clock, request, begun } = start();
   request('probe 1', 0.2);
   request('ann 1', 900);
   await setImmediate();
   request('probe 2', 0.2);
   for (const name of ['ann 2', 'ann 3', 'ann 4']) request(name, 900);
-  for (let turn = 0; turn < 5; turn++) await setImmediate();
+  for (let round = 0; round < 5; round++) await setImmediate();
   t.same(begun, ['probe 1', 'ann 1', 'probe 2', 'ann 2', 'ann 3', 'ann 4']);
   t.equal(clock.pending, 0);
 });
 
-/** Lets the work of a request go as far as it can. */
-function work(): Promise<void> {
+/** Lets work go as far as it can. */
+function settled(): Promise<void> {
   return new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
 }
 
 function start() {
   const clock = new ManualClock();
-  const slices = new TimeSlices(clock);
+  let active = 0;
+  const slices = new TimeSlices(clock, () => active);
   const begun: string[] = [];
+  const work = (ms: number) => {
+    active += ms;
+    clock.advance(ms);
+  };
+  /** Lets time pass in which nothing works. */
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    await setImmediate();
+  };
   /** @param ms that its work takes. */
   const request = (name: string, ms: number) => {
     const run = () => {
       begun.push(name);
-      clock.advance(ms);
+      work(ms);
     };
     const slice = slices.next(name.split(' ')[0] ?? '');
     if (slice) void slice.then(run);
     else run();
   };
-  return { slices, clock, request, begun };
+  return { slices, clock, request, work, pass, begun };
 }

@@ -151,6 +151,7 @@ class AgentLoop {
   async #callModel(step: number, messages: readonly Message[]): Promise<Answered> {
     const { agent, turn, pending, memory, deps, write } = this.#options;
     turn.signal.throwIfAborted();
+    memory.account.goOn(); // it has waited: for its session, or for tools
     const asker = { request_id: turn.requestId, agent: agent.name };
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
