@@ -5,27 +5,17 @@ import { HEAVY_REQUESTS, HEAVY_YAML, storeHeavy } from '../support/heavy-request
 import { InnocentRate } from '../support/innocent-rate.js';
 import { ServerProcess } from '../support/server-process.js';
 
-t.setTimeout(600_000);
+t.setTimeout(900_000);
 
-/** Half on a machine that does nothing else. Generous: other tests run at the same time. */
-const ENOUGH = 0.35;
-/**
- * For rows that run turns. What a turn does after its first wait, such as the request to its model,
- * is not counted for its caller yet.
- */
-const ENOUGH_BESIDE_TURNS = 0.1;
-const TURNS = /^(POST \/v1\/(chat\/completions|messages|responses|responses\/compact|responses, continued)|SOCKET .*)$/;
-
-t.test('S-71 beside every kind of request an innocent caller keeps its share', async (t) => {
+t.test('S-71 beside every kind of request an innocent caller keeps half of its rate', async (t) => {
   const flood = await Flood.create(t);
   const env = { PORT: '0', ATTACKED_URL: flood.modelUrl };
   const server = await ServerProcess.start(t, { yaml: HEAVY_YAML, heap: 256, env });
   const innocent = new InnocentRate(server, await storeHeavy(server), flood);
   for (const name of Object.keys(HEAVY_REQUESTS)) {
-    const enough = TURNS.test(name) ? ENOUGH_BESIDE_TURNS : ENOUGH;
-    const { share, alone, beside, statuses } = await innocent.beside(name, enough);
+    const { share, alone, beside, statuses } = await innocent.beside(name, 0.5);
     t.comment(`${name}: ${Math.round(share * 100)} %, ${beside} of ${alone} a second, ${JSON.stringify(statuses)}`);
-    t.ok(share >= enough, name);
+    t.ok(share >= 0.5, name);
     t.ok(server.running, `the server runs after ${name}`);
     if (!server.running) break;
   }

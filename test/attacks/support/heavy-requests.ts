@@ -39,10 +39,12 @@ export interface HeavyRequest {
   readonly body?: object;
 }
 
-/** Messages that are sent on a socket, each after the last event for the one before. */
+/** Messages that are sent on a socket, again after the last event for them. */
 export interface HeavySocket {
   readonly socket: string;
-  readonly message: object;
+  /** A message before them. `RESPONSE` in the others is the id of the response to it. */
+  readonly opening?: object;
+  readonly messages: readonly object[];
 }
 
 /** Ids of what is stored: the largest things that fit a server with a small heap. */
@@ -65,8 +67,8 @@ const response = { model: 'attacked', input: TEXT };
 const messages = { model: 'attacked', max_tokens: 100, messages: [{ role: 'user', content: TEXT }] };
 
 /**
- * For each route of the distribution, a request that costs the server much. A new route is added
- * here: with what a caller can ask of it at worst.
+ * For each route of the distribution and each message of a socket, what costs the server much. A
+ * new one is added here: with what a caller can ask of it at worst.
  */
 export const HEAVY_REQUESTS: Readonly<Record<string, Heavy>> = {
   'POST /v1/chat/completions': { path: '/v1/chat/completions', body: chat },
@@ -127,16 +129,27 @@ export const HEAVY_REQUESTS: Readonly<Record<string, Heavy>> = {
   'GET /': { path: '/' },
   'HEAD /': { path: '/' },
   'HEAD /api/hello': { path: '/api/hello' },
-  'SOCKET /v1/live': { socket: '/v1/live', message: { type: 'response.create', ...response } },
+  'SOCKET response.create': { socket: '/v1/live', messages: [{ type: 'response.create', ...response }] },
+  'SOCKET response.cancel': {
+    socket: '/v1/live',
+    messages: [{ type: 'response.cancel', response_id: TEXT }, { type: 'svc:ping' }], // a cancel has no answer
+  },
+  'SOCKET svc:response.resume': {
+    socket: '/v1/live',
+    opening: { type: 'response.create', model: 'attacked', input: 'Answer at length' },
+    messages: [{ type: 'svc:response.resume', response_id: 'RESPONSE', starting_after: 0 }],
+  },
+  'SOCKET svc:conversation.watch': ({ conversation }) => ({
+    socket: '/v1/live',
+    messages: [{ type: 'svc:conversation.watch', conversation }],
+  }),
+  'SOCKET svc:ping': { socket: '/v1/live', messages: [{ type: 'svc:ping', id: TEXT }] },
+  // No routes or messages of their own: the other socket, look-ups that once walked a session, and
+  // what a response carries on.
   'SOCKET /v1/responses': {
     socket: '/v1/responses',
-    message: { type: 'response.create', model: 'attacked', input: TEXT, store: false },
+    messages: [{ type: 'response.create', model: 'attacked', input: TEXT, store: false }],
   },
-  'SOCKET resume': (stored) => ({
-    socket: '/v1/live',
-    message: { type: 'svc:resume', response_id: stored.response, starting_after: 0 },
-  }),
-  // Not a route of its own: look-ups that once walked a session, and what a response carries on.
   'GET item of an approval': ({ conversation, approval }) => ({ path: `/v1/conversations/${conversation}/items/${approval}` }),
   'POST /v1/responses, continued': (stored) => ({
     path: '/v1/responses',
@@ -145,13 +158,14 @@ export const HEAVY_REQUESTS: Readonly<Record<string, Heavy>> = {
 };
 
 /** What is sent for a row of the table, as `flood.mjs` takes it. */
-export interface Sent extends Omit<HeavyRequest & HeavySocket, 'body' | 'path' | 'socket' | 'message'> {
+export interface Sent extends Omit<HeavyRequest & HeavySocket, 'body' | 'path' | 'socket' | 'messages' | 'opening'> {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  readonly opening?: string;
   /** What is sent on a socket, in place of a request. */
-  readonly message?: string;
+  readonly messages?: readonly string[];
 }
 
 /** The request of a row, for one of the attackers. */
@@ -160,8 +174,11 @@ export function sentBy(token: string, name: string, stored: Stored): Sent {
   if (!row) throw new Error(`add ${name} to HEAVY_REQUESTS`);
   const asked = typeof row === 'function' ? row(stored) : row;
   const authorization = `Bearer ${token}`;
-  if ('socket' in asked)
-    return { method: 'SOCKET', path: asked.socket, headers: { authorization }, message: JSON.stringify(asked.message) };
+  if ('socket' in asked) {
+    const messages = asked.messages.map((message) => JSON.stringify(message));
+    const opening = asked.opening && { opening: JSON.stringify(asked.opening) };
+    return { method: 'SOCKET', path: asked.socket, headers: { authorization }, messages, ...opening };
+  }
   const [method = 'GET'] = name.split(' ');
   if (!asked.body) return { method, path: asked.path, headers: { authorization } };
   const body = JSON.stringify(asked.body);
@@ -187,7 +204,9 @@ export async function storeHeavy(server: ServerProcess): Promise<Stored> {
   const { id } = await post('/v1/conversations', { agent: 'asking', id: 'large', items });
   server.models.respond(({ body }) => {
     const name = toolOf(body);
-    return name === '' ? { text: 'ok' } : { toolCalls: Array.from({ length: 20 }, () => ({ name, arguments: {} })) };
+    // Calls that repeat each other would not wait.
+    const call = (_: unknown, at: number) => ({ name, arguments: { timeZone: `Etc/GMT-${at % 14}` } });
+    return name === '' ? { text: 'ok' } : { toolCalls: Array.from({ length: 20 }, call) };
   });
   const schema = { type: 'object', description: 'x'.repeat(MIB), properties: {}, additionalProperties: false };
   const asked = await post('/v1/responses', {

@@ -47,22 +47,20 @@ function parseObject(text: string, account: Account): Readonly<Record<string, un
   }
 }
 
+/** Reads a message, by its type. */
+const TYPES: Readonly<Record<string, (message: Readonly<Record<string, unknown>>) => ClientMessage>> = {
+  'response.create': (message) => ({ kind: 'create', request: createOf(message) }),
+  'response.cancel': (message) => ({ kind: 'cancel', id: idOf(message) }),
+  'svc:response.resume': (message) => ({ kind: 'resume', id: idOf(message), after: startingAfter(message) }),
+  'svc:conversation.watch': (message) => ({ kind: 'watch', conversation: conversationOf(message) }),
+  'svc:ping': ({ id = null }) => ({ kind: 'ping', id }),
+};
+
 function read(message: Readonly<Record<string, unknown>>): ClientMessage {
   const { type } = message;
-  switch (type) {
-    case 'response.create':
-      return { kind: 'create', request: createOf(message) };
-    case 'response.cancel':
-      return { kind: 'cancel', id: idOf(message) };
-    case 'svc:response.resume':
-      return { kind: 'resume', id: idOf(message), after: startingAfter(message) };
-    case 'svc:conversation.watch':
-      return { kind: 'watch', conversation: conversationOf(message) };
-    case 'svc:ping':
-      return { kind: 'ping', id: message.id ?? null };
-    default:
-      throw unsupportedEvent(type);
-  }
+  const known = typeof type === 'string' && Object.hasOwn(TYPES, type) ? TYPES[type] : undefined;
+  if (!known) throw unsupportedEvent(type);
+  return known(message);
 }
 
 /**
@@ -103,8 +101,9 @@ function startingAfter({ starting_after: after }: Readonly<Record<string, unknow
 
 function unsupportedEvent(type: unknown): ProtocolError {
   const named = typeof type === 'string' ? `'${type.slice(0, 64)}' is not supported` : 'it is missing';
-  return invalidRequest(
-    `Invalid 'type': ${named}. Supported values are: 'response.create', 'response.cancel', 'svc:response.resume', 'svc:conversation.watch', and 'svc:ping'.`,
-    { param: 'type', code: 'unsupported_event' },
-  );
+  const supported = new Intl.ListFormat('en').format(Object.keys(TYPES).map((known) => `'${known}'`));
+  return invalidRequest(`Invalid 'type': ${named}. Supported values are: ${supported}.`, {
+    param: 'type',
+    code: 'unsupported_event',
+  });
 }
