@@ -147,16 +147,14 @@ export class EventLog {
   #trim(): void {
     let needed = this.end;
     for (const { position } of this.#readers) needed = Math.min(needed, position);
-    let dropped = 0;
-    while (this.#first + dropped < needed && this.#isFull(this.#events.length - dropped))
-      this.#bytes -= this.#events[dropped++]?.length ?? 0;
-    if (dropped === 0) return;
-    this.#events.splice(0, dropped);
-    this.#first += dropped;
+    while (this.#first < needed && this.#isFull) {
+      this.#bytes -= this.#events.shift()?.length ?? 0;
+      this.#first++;
+    }
   }
 
-  #isFull(count: number): boolean {
-    return !this.#keepsRead || this.#bytes > MAX_BYTES || count > MAX_EVENTS;
+  get #isFull(): boolean {
+    return !this.#keepsRead || this.#bytes > MAX_BYTES || this.#events.length > MAX_EVENTS;
   }
 }
 
@@ -206,9 +204,10 @@ export class EventReader {
    * at the end. One call at a time.
    */
   next(): Promise<readonly string[] | undefined> {
+    const events = this.#take();
+    if (events.length > 0 || this.isOver) return Promise.resolve(events.length > 0 ? events : undefined);
     return new Promise((resolve) => {
       this.#pending = resolve;
-      this.wake();
     });
   }
 
