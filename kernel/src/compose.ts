@@ -13,11 +13,7 @@ export interface EntryConfig {
   readonly [option: string]: unknown;
 }
 
-/**
- * A whole configuration as an object: the same sections and keys as in `plugboard.yaml`.
- *
- * @public
- */
+/** A whole configuration as an object, with the sections and keys of `plugboard.yaml`. @public */
 export interface ServerConfig {
   readonly transports: Readonly<Record<string, EntryConfig>>;
   readonly auth?: Readonly<Record<string, EntryConfig>> | 'open';
@@ -31,11 +27,7 @@ export interface ServerConfig {
   readonly [option: string]: unknown;
 }
 
-/**
- * How to compose a server: the configuration, and what replaces the process's own surroundings.
- *
- * @public
- */
+/** How to compose a server, and what replaces the process's own surroundings. @public */
 export interface ComposeOptions {
   /** The configuration file. By default `plugboard.yaml`. */
   readonly file?: string;

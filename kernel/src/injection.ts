@@ -1,7 +1,4 @@
-/**
- * Class graphs in a plugin: tsyringe's decorator of constructor parameters, the token of the
- * entry's context, and the function that creates the graph.
- */
+/** Class graphs in a plugin, with tsyringe. */
 import 'reflect-metadata';
 
 export { inject } from 'tsyringe';

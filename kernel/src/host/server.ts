@@ -20,11 +20,7 @@ export interface ReloadResult {
   readonly milliseconds: number;
 }
 
-/**
- * A composed server: its configuration is valid, its plugins are registered, and it can be started.
- *
- * @public
- */
+/** A composed server: valid, with registered plugins, and ready to be started. @public */
 export interface Server {
   /** The phase of the server and the status of its entries. */
   readonly host: HostView;

@@ -360,10 +360,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     this.#require().usage.assertFits(id.project, bytes, () => !this.#read(({ sessions }) => sessions.exists(id)));
   }
 
-  /**
-   * @throws ProjectQuotaExceeded if the project cannot store so many bytes more beside its
-   * sessions.
-   */
+  /** @throws ProjectQuotaExceeded without room for so many bytes beside the sessions. */
   #assertHasRoom(project: string, bytes: number): void {
     this.#require().usage.assertFits(project, bytes, () => false);
   }

@@ -102,10 +102,7 @@ export class HttpTransport implements Transport, Lifecycle {
     return this.#runtimes.all().at(0)?.value.drainLimit ?? DEFAULT_DRAIN;
   }
 
-  /**
-   * @throws Error if the port is not available, two entries serve the same route, or no entry under
-   * `auth` provides authentication.
-   */
+  /** @throws Error if the port is taken, a route is served twice, or `auth` has no provider. */
   async start(signal: AbortSignal): Promise<void> {
     this.#open = this.#authentication.open;
     if (this.#open) assertMeantToBeOpen(authEntries(this.#host));
@@ -143,10 +140,7 @@ export class HttpTransport implements Transport, Lifecycle {
     return server;
   }
 
-  /**
-   * @throws Error if two entries serve the same route, or no entry under `auth` provides
-   * authentication.
-   */
+  /** @throws Error if a route is served twice, or no entry under `auth` authenticates. */
   reconfigure(next: Reconfiguration<HttpConfig>): () => void {
     const open = next.extensions(AuthProviders).all().length === 0;
     if (open) assertMeantToBeOpen(next.entries('auth').map((name) => `auth.${name}`));

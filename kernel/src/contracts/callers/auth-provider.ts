@@ -30,11 +30,7 @@ export interface Credentials {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/**
- * The answer of an auth provider that knows the credential: the caller, or why it is refused.
- *
- * @public
- */
+/** The answer of a provider that knows the credential: the caller, or a refusal. @public */
 export type AuthResult =
   | {
       readonly principal: Principal;

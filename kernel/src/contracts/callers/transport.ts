@@ -11,11 +11,7 @@ export interface Transport {
   address(): string | undefined;
 }
 
-/**
- * The extension point of addresses that callers connect to: `agent.transport`, in file order.
- *
- * @public
- */
+/** The extension point of addresses that callers connect to, in file order. @public */
 export const Transports = defineExtensionPoint<Transport>('agent.transport', {
   discipline: 'in-order',
   shape: { address: 'function' },

@@ -89,11 +89,7 @@ export class UsageError extends Error {
   readonly code = 'USAGE';
 }
 
-/**
- * The command failed. The message says why and what to do; the program's exit code is 1.
- *
- * @public
- */
+/** The command failed, with exit code 1. The message says why and what to do. @public */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 

@@ -30,11 +30,7 @@ export type AgentEvent =
   | TurnFinished
   | TurnFailed;
 
-/**
- * The events of one turn in batches. Ends with exactly one terminal event and never throws.
- *
- * @public
- */
+/** The events of a turn in batches, ending with one terminal event. Never throws. @public */
 export type AgentEvents = AsyncIterable<readonly AgentEvent[]>;
 
 /** The turn begins: the first event, unless the turn was refused. @public */
@@ -162,11 +158,7 @@ export interface TurnUsage {
   readonly usage: Usage;
 }
 
-/**
- * Data of the model connection, kept with the message of the step. Not for callers.
- *
- * @experimental
- */
+/** Data of the model connection, kept with the step's message. @experimental */
 export interface TurnExtra {
   readonly type: 'extra';
   readonly extra: Extra;
@@ -209,11 +201,7 @@ export interface Failure {
   readonly retryable?: boolean | undefined;
 }
 
-/**
- * Why a turn failed, for programs. A transport maps each code to a status and an error type.
- *
- * @public
- */
+/** Why a turn failed, for programs. Transports map it to a status and a type. @public */
 export type FailureCode =
   /** All model connections failed. */
   | 'model_failed'
@@ -270,12 +258,7 @@ export type FailureCode =
   /** The session crashed repeatedly and is closed for a while. */
   | 'session_quarantined';
 
-/**
- * An error with a message for the caller. Any other error in a turn becomes `crashed`, without
- * details.
- *
- * @public
- */
+/** An error with a message for the caller. Any other one in a turn becomes `crashed`. @public */
 export class TurnError extends Error {
   override readonly name = 'TurnError';
 

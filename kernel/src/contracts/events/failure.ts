@@ -1,12 +1,7 @@
 import type { Failure, TurnFailed } from './event.js';
 import { TurnError } from './event.js';
 
-/**
- * Converts a thrown error to a failure: a `TurnError` with its code and message, any other error as
- * `crashed` without details.
- *
- * @experimental
- */
+/** Converts an error to a failure: a `TurnError`, or `crashed` without details. @experimental */
 export function failureOf(error: unknown, toolsRan: boolean): Failure {
   if (error instanceof TurnError) {
     const { retryAfter, param, isUpstream, retryable } = error.options;

@@ -49,11 +49,7 @@ export interface FunctionMessage {
   readonly name: string;
 }
 
-/**
- * A function call in an assistant message. `arguments` is JSON text as the model wrote it.
- *
- * @public
- */
+/** A function call in an assistant message. `arguments` is JSON text, as written. @public */
 export interface FunctionCallPart {
   readonly id: string;
   readonly type: 'function';
@@ -134,11 +130,7 @@ export interface VideoPart {
 /** A part of a user message's content. @public */
 export type ContentPart = TextPart | ImagePart | AudioPart | FilePart | VideoPart;
 
-/**
- * Returns the text of a content: its text and refusal parts, concatenated. Other parts are skipped.
- *
- * @public
- */
+/** Returns the text and refusal parts of a content, concatenated. @public */
 export function textOf(content: Message['content']): string {
   if (content === null) return '';
   if (typeof content === 'string') return content;

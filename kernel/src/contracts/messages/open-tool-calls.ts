@@ -1,10 +1,6 @@
 import type { Message } from './message.js';
 
-/**
- * Returns the ids of the tool calls in the last assistant message that have no result yet.
- *
- * @experimental
- */
+/** Returns the calls of the last assistant message that have no result yet. @experimental */
 export function openToolCalls(messages: readonly Message[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const asking = messages[last];

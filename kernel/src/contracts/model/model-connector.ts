@@ -38,11 +38,7 @@ export interface ModelConnector {
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]>;
 }
 
-/**
- * The extension point of model connections: `agent.model-connector`, by the name of the entry.
- *
- * @public
- */
+/** The extension point of model connections, by the name of the entry. @public */
 export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model-connector', {
   discipline: 'by-name',
   describe: (connector) => connector.describe?.() ?? [],
@@ -173,11 +169,7 @@ export interface ModelEnd {
   readonly extra?: unknown;
 }
 
-/**
- * Thrown by a connector when the model server cannot be reached or does not answer correctly.
- *
- * @public
- */
+/** Thrown if the model server cannot be reached or does not answer correctly. @public */
 export class ModelError extends Error {
   override readonly name = 'ModelError';
 

@@ -21,11 +21,7 @@ import type { Turn } from './turn.js';
  */
 export type Interceptor = (turn: Turn, next: (turn: Turn) => AgentEvents) => AgentEvents;
 
-/**
- * The extension point of interceptors: `agent.interceptor`, in file order, the first one outermost.
- *
- * @public
- */
+/** The extension point of interceptors, in file order, the first one outermost. @public */
 export const Interceptors = defineExtensionPoint<Interceptor>('agent.interceptor', {
   discipline: 'in-order',
   shape: 'function',

@@ -29,9 +29,5 @@ export interface Target {
   nameAtModel(entry: string, tool: string): string;
 }
 
-/**
- * What a turn does if its session is busy: wait, be refused, or interrupt the running turn.
- *
- * @experimental
- */
+/** What a turn does if its session is busy: wait, be refused, or interrupt. @experimental */
 export type BusyMode = 'enqueue' | 'reject' | 'interrupt';

@@ -46,6 +46,6 @@ export interface ApprovalPage {
   readonly caller?: string | undefined;
   /** Only those that expire later, in milliseconds since the epoch. */
   readonly expiresAfter?: number | undefined;
-  /** Called with the size of each `listed` before the store reads it. What it throws is thrown on. */
+  /** Called with the size of each `listed` before the store reads it. Its errors are thrown on. */
   reserve?(bytes: number): void;
 }

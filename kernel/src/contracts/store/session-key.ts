@@ -3,11 +3,7 @@ const MAX_BYTES = 512;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys must not have them
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
-/**
- * Why a text is not a valid session key. `why` is a clause: `it contains a control character`.
- *
- * @public
- */
+/** Why a text is not a valid session key, as a clause in `why`. @public */
 export type SessionKeyProblem =
   | { readonly kind: 'too-long'; readonly bytes: number; readonly limit: number }
   | { readonly kind: 'malformed'; readonly why: string };

@@ -14,11 +14,7 @@ export function toolImagesMessage(images: readonly string[]): Message {
   return { role: 'user', content: [{ type: 'text', text: INTRODUCTION }, ...parts] };
 }
 
-/**
- * Whether the message at `index` was made by `toolImagesMessage` and not sent by a user.
- *
- * @experimental
- */
+/** Whether `toolImagesMessage` made the message at `index`. @experimental */
 export function isToolImagesMessage(messages: readonly Message[], index: number): boolean {
   const { role, content } = messages[index] ?? {};
   if (role !== 'user' || typeof content !== 'object' || messages[index - 1]?.role !== 'tool') return false;

@@ -44,12 +44,7 @@ export interface InterceptedCall extends ToolCall {
   postpone(): void;
 }
 
-/**
- * The extension point of tool interceptors: `agent.tool-interceptor`, in file order, the first one
- * outermost.
- *
- * @public
- */
+/** The extension point of tool interceptors, in file order, the first outermost. @public */
 export const ToolInterceptors = defineExtensionPoint<ToolInterceptor>('agent.tool-interceptor', {
   discipline: 'in-order',
   shape: 'function',

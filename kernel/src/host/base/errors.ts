@@ -180,11 +180,7 @@ export function fault<C extends keyof Messages>(code: C, ...args: Parameters<Mes
   return { code, message: messageOf(code, args) };
 }
 
-/**
- * An error with a code for programs and a message that says what is wrong and what to do.
- *
- * @public
- */
+/** An error with a code for programs, and a message that says what to do. @public */
 export class HostError extends Error {
   override readonly name: string = 'HostError';
 
@@ -211,11 +207,7 @@ function messageOf<C extends keyof Messages>(code: C, args: Parameters<Messages[
   return message(...args);
 }
 
-/**
- * The configuration has mistakes: all of them, in the order of the file. Nothing was started.
- *
- * @public
- */
+/** All mistakes in the configuration, in the order of the file. Nothing was started. @public */
 export class ConfigError extends HostError {
   override readonly name = 'ConfigError';
 
@@ -338,10 +330,7 @@ function shownValue(value: unknown): string {
   }
 }
 
-/**
- * What to install. A name may be mistyped, and a short one can mean several packages, which may not
- * exist or be anybody's: no command to copy installs them unseen.
- */
+/** What to install, as no command to copy: short names mean several packages, perhaps anybody's. */
 function installOf(names: readonly string[]): string {
   const [first = ''] = names;
   if (names.length === 1) return `check the name, and install the package ${packageOf(first)}`;

@@ -29,10 +29,7 @@ export interface Problem {
   readonly plugin?: (Pick<PluginIdentity, 'name' | 'version'> & Partial<PluginIdentity>) | undefined;
 }
 
-/**
- * `plugboard.yaml:12:5 greeters.hello.nam: unknown option, did you mean "name"? (plugin
- * @you/greeter 1.0.0)`
- */
+/** `plugboard.yaml:12:5 greeters.hello.nam: unknown option (plugin @you/greeter 1.0.0)` */
 export function formatProblem({ file, position, path, message, plugin }: Problem): string {
   const place = position === undefined ? file : `${file}:${position.line}:${position.column}`;
   const about = path.length > 0 ? ` ${formatPath(path)}` : '';

@@ -73,11 +73,7 @@ function reservedOptions({ path, optionsPath, commonKeys }: LoadedEntry, { defin
   return commonKeys.filter((key) => Object.hasOwn(definition.configSchema.properties ?? {}, key));
 }
 
-/**
- * Adds the variables that are secret to the logs: all but short ones and those of plain
- * options. Only the option's own key decides: an entry with the key `host` has secrets like any
- * other.
- */
+/** Adds the secret variables: all but short ones and those of plain options, by their own key. */
 function addSecretVariables({ references }: Pick<ReadEntry, 'references'>, { plainOptions }: FileLayout, secrets: Secrets): void {
   const isPlain = ({ path }: Reference) => plainOptions.includes(String(path.findLast((step) => typeof step === 'string')));
   for (const reference of references) {

@@ -38,10 +38,7 @@ export interface SectionLayout {
   readonly onDemand?: boolean;
   /** Options that every entry of the section accepts in addition to its plugin's own. */
   readonly shared?: SharedOptions;
-  /**
-   * The options of a `single` entry are keys of the file's top level instead of keys beside `use`:
-   * the properties of its plugin's schema become sections of the file.
-   */
+  /** The options of a `single` entry are keys of the file's top level, not keys beside `use`. */
   readonly topLevelOptions?: boolean;
   /** What cannot change while the server runs: the whole entry, or the plugin that serves it. */
   readonly fixed?: 'entry' | 'plugin';

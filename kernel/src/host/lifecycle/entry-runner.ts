@@ -68,10 +68,7 @@ export class EntryRunner {
     return optional && !(cause instanceof ConfigFault);
   }
 
-  /**
-   * Disables an optional entry that did not start, after stopping it.
-   * @param withdraw removes its contributions.
-   */
+  /** Disables an optional entry that did not start. @param withdraw removes its contributions. */
   async disable(entry: LivingEntry, failure: PluginError, withdraw: () => void): Promise<void> {
     const failedToStop = await this.stop(entry);
     withdraw();

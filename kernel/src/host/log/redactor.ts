@@ -3,11 +3,7 @@ const REDACTED = '[redacted]';
 /** Shorter values, such as `1` or `on`, protect nothing, and texts would become unreadable. */
 const MIN_LENGTH = 4;
 
-/**
- * How credentials look in a text. A plugin declares those that it knows in its definition.
- *
- * @public
- */
+/** How credentials look in a text, as a plugin declares those that it knows. @public */
 export interface CredentialShapes {
   /**
    * Patterns that match a whole credential: `/key-[0-9a-f]{32}/`. They are joined into one

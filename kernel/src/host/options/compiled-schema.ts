@@ -2,10 +2,7 @@ import { hash } from 'node:crypto';
 import type { FORMATS } from './compile.js';
 import type { JsonSchema } from './schema-types.js';
 
-/**
- * A schema that the build compiled (`option-schemas.mjs`): with only such schemas, a start
- * does not load ajv. The module of a bundled plugin exports one as `compiledOptions`.
- */
+/** A schema that the build compiled: bundled plugins export one as `compiledOptions`. */
 export interface CompiledSchema {
   /** The digest of the schema. The validator is used for no other schema. */
   readonly digest: string;

@@ -1,10 +1,6 @@
 import type { JsonSchema } from './schema-types.js';
 
-/**
- * Finds the innermost part of a schema that cannot be compiled, as `properties.words.items`. Empty
- * if it is the schema itself.
- * @param compile throws if a schema is invalid.
- */
+/** The innermost faulty part of a schema, as `properties.words.items`; empty if it is the whole. */
 export function faultyPart(schema: JsonSchema, compile: (part: JsonSchema) => void): readonly string[] {
   for (const [path, part] of parts(schema)) {
     if (typeof part !== 'object' || part === null || Array.isArray(part)) return path;

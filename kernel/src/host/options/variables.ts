@@ -29,11 +29,7 @@ export interface Reference {
   readonly whole: boolean;
 }
 
-/**
- * Returns the environment, completed by the `.env` file beside the configuration: it never
- * overrides a variable that is set.
- * @throws ConfigError if a `.env` file exists but cannot be read.
- */
+/** The environment, completed by the `.env` file beside the configuration. @throws ConfigError */
 export function readEnvironment(folder: string, env: Environment): Environment {
   const file = join(folder, '.env');
   try {

@@ -65,10 +65,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/**
- * @throws HostError if the promise is not settled in time. The timer keeps the process alive, which
- * would end silently otherwise.
- */
+/** @throws HostError if it is not settled in time. The timer keeps the process alive. */
 async function withinLimit<T>(promise: Promise<T>, shown: string, limit: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

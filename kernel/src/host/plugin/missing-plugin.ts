@@ -15,21 +15,14 @@ export interface UseHints {
 /** The endings of modules that Node.js runs. */
 const MODULE = /\.[cm]?[jt]s$/;
 
-/**
- * Finds the plugin that a `use` without an installed package most likely means: a module in the
- * folder of the configuration with that name, or an installed plugin with a similar name.
- * @param installed the short names of the installed plugins.
- */
+/** The plugin that a `use` most likely means: a module beside the file, or an installed one. */
 export function similarPlugin(use: string, folder: string, installed: readonly string[]): string | undefined {
   const path = join(folder, use);
   const module = modulesIn(dirname(path)).find((name) => name === basename(path) || parse(name).name === basename(path));
   return module === undefined ? nearest(use, installed) : `./${join(dirname(use), module)}`;
 }
 
-/**
- * The short names of the installed plugins with a prefix: `x` for `@plugboard/<prefix>-x`.
- * @param folders where packages are searched, and in the folders around them.
- */
+/** The short names of the installed plugins with a prefix: `x` for `@plugboard/<prefix>-x`. */
 export function installedPlugins(folders: readonly string[], prefix: string): readonly string[] {
   const pattern = new RegExp(`^(?:@plugboard/|plugboard-)${prefix}-(.+)$`);
   const names = folders.flatMap(packagesAround).flatMap((name) => pattern.exec(name)?.[1] ?? []);

@@ -17,11 +17,7 @@ import type { PluginState } from './state.js';
  */
 export const API_VERSION = 1;
 
-/**
- * Marks a definition, so that the loader recognises plugins across copies of the kernel.
- *
- * @public
- */
+/** Marks a definition, so that the loader recognises it across copies of the kernel. @public */
 export const PLUGIN_BRAND: unique symbol = Symbol.for('plugboard.plugin') as never;
 
 /**

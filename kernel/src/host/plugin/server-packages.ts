@@ -58,10 +58,7 @@ function cureOfCopy(modulePath: string): string {
   return `make it a peerDependency in ${manifest}, then run npm dedupe`;
 }
 
-/**
- * Where the imports of plugins outside of a server's folder are resolved, by the plugin's folder.
- * Per process, as Node.js's hooks: each server adds its own folders.
- */
+/** Where plugins outside resolve imports, by their folders. Per process, as Node.js's hooks. */
 const providers = new Map<string, readonly string[]>();
 
 /**

@@ -10,11 +10,7 @@ import type { PluginContext } from '../plugin/plugin.js';
  */
 export const CONTEXT: InjectionToken<PluginContext> = Symbol.for('plugboard.context');
 
-/**
- * A class whose constructor parameters are all marked with `@inject`.
- *
- * @public
- */
+/** A class whose constructor parameters are all marked with `@inject`. @public */
 export type InjectableClass<T = unknown> = new (...args: never[]) => T;
 
 /**

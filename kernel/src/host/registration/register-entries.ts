@@ -40,10 +40,7 @@ export function registerEntries(
   revision.order = inOrder(registered, revision);
 }
 
-/**
- * Registers entries beside those of a sealed revision. Mistakes are added to the configuration's
- * problems. They come last in the order: readers look at what is there when they start.
- */
+/** Registers entries beside a sealed revision, last in the order. Mistakes become problems. */
 export function registerLate(
   entries: readonly ConfiguredEntry[],
   revision: Revision,

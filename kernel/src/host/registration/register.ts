@@ -63,10 +63,7 @@ export interface Registered extends Registration {
   readonly plugin: LoadedPlugin;
 }
 
-/**
- * Calls the plugin's `register` for an entry and records what it reads and contributes.
- * @throws what the plugin throws. The caller then removes the entry's contributions.
- */
+/** Calls `register` for an entry and records what it reads and contributes. @throws what it does */
 export function registerEntry(
   { id, name, config = {}, shared }: Pick<ConfiguredEntry, 'id' | 'name' | 'config' | 'shared'>,
   plugin: LoadedPlugin,

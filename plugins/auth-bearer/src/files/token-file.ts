@@ -38,11 +38,7 @@ export async function fileSignature(path: string): Promise<string> {
   }
 }
 
-/**
- * Throws if other users can write the file, and so add tokens, or read it.
- *
- * @throws TokenFileError
- */
+/** @throws TokenFileError if other users can read or write the file. */
 export function assertPrivate(path: string, mode: number): void {
   if ((mode & 0o077) === 0) return;
   throw new TokenFileError(

@@ -62,11 +62,7 @@ export class IssuedTokens {
     this.#replace([...this.#records.values()]);
   }
 
-  /**
-   * Reads the file again. If that fails, keeps the last good list and throws.
-   *
-   * @throws TokenFileError
-   */
+  /** Reads the file again, or keeps the last good list. @throws TokenFileError */
   reload(): Promise<void> {
     return this.#serialize(async () => {
       this.#signature = await fileSignature(this.#path);

@@ -29,11 +29,7 @@ interface ServerItem {
   readonly error?: { readonly content?: readonly { readonly text: string }[] } | null;
 }
 
-/**
- * Runs a turn over `POST /v1/responses`, which shows the agent's tools as they run.
- *
- * @throws ChatError
- */
+/** Runs a turn over `POST /v1/responses`, which shows the agent's tools. @throws ChatError */
 export async function* sendResponse(client: ServerClient, turn: ChatTurn): AsyncGenerator<ChatEvent> {
   const { agent, session, signal } = turn;
   const body = { model: agent, input: inputOf(turn), conversation: session.key, stream: true };

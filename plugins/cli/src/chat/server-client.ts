@@ -41,11 +41,7 @@ export class ServerClient {
     return parsed<T>(text);
   }
 
-  /**
-   * Sends a POST request.
-   *
-   * @throws StatusError for an error status, ChatError if the server cannot be reached.
-   */
+  /** Sends a POST request. @throws StatusError, ChatError if the server cannot be reached. */
   async post(path: string, body: object, signal: AbortSignal): Promise<void> {
     await (await this.#request(path, { method: 'POST', body: JSON.stringify(body), signal })).arrayBuffer();
   }

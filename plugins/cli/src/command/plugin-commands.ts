@@ -29,11 +29,7 @@ const ENTRY_OPTION: CommandOption = {
 
 const OWN_OPTIONS = { config: CONFIG_OPTION, entry: ENTRY_OPTION };
 
-/**
- * The names and summaries of the plugins' commands.
- *
- * @throws ConfigError if the file cannot be read.
- */
+/** The names and summaries of the plugins' commands. @throws ConfigError */
 export async function pluginCommands(file: string): Promise<ReadonlyMap<string, string>> {
   return new Map((await contributed({ file })).commands.map(({ name, value }) => [name, value.summary]));
 }

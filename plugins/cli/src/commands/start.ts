@@ -72,10 +72,7 @@ export const start: CommandAction = {
   },
 };
 
-/**
- * Whether a plugin says in its own words what the operating system or a database refused, such as a
- * port or a file in use. The stacks of both errors would hide the message.
- */
+/** Whether a plugin says itself what was refused, such as a port: stacks would hide the message. */
 function isExplained(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { cause } = error;

@@ -18,11 +18,7 @@ import {
 /** Milliseconds for Node.js to find a syntax error. */
 const SYNTAX_CHECK_LIMIT = 5_000;
 
-/**
- * Says why the module of a plugin could not be imported, and what to do about it.
- *
- * @returns undefined for an error that speaks for itself.
- */
+/** Says why a module could not be imported, and the cure; undefined if the error says it. */
 export async function explainImport(error: unknown, { url, path, shown }: ModuleLocation): Promise<string | undefined> {
   const { code, message = '', url: missing } = (error ?? {}) as { code?: string; message?: string; url?: string };
   if (missing === url) return `the plugin's module ${shown} does not exist; build the plugin first`;

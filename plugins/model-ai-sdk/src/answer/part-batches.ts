@@ -21,11 +21,7 @@ export class PartBatches {
     void this.#read();
   }
 
-  /**
-   * The next parts, at least one; undefined at the end of the stream.
-   *
-   * @throws the error of the stream, after its last part.
-   */
+  /** The next parts, at least one; undefined at the end. @throws the error of the stream, last. */
   async next(): Promise<readonly LanguageModelV4StreamPart[] | undefined> {
     while (this.#waiting.length === 0 && !this.#end) {
       await new Promise<void>((resolve) => {

@@ -84,11 +84,7 @@ export class Failures {
     return new ModelError(`the answer is more than one message; check ${this.#between}.`, { retryable: true });
   }
 
-  /**
-   * The body is no stream of events, although the status is 200: an error in JSON, or a web page.
-   *
-   * @param text its beginning.
-   */
+  /** An error in JSON or a web page, although the status is 200. @param text its beginning. */
   notAStream(text: string): ModelError {
     const isPage = text.trimStart().startsWith('<');
     const shown = isPage ? '' : this.#clean(errorIn(text) ?? text);
@@ -219,10 +215,7 @@ function statusOf(error: unknown): number | undefined {
   return typeof statusCode === 'number' ? statusCode : undefined;
 }
 
-/**
- * The provider's sentence: in an error of the package, in the object of an error event, or in an
- * event that the package cannot read, such as an error of Mistral.
- */
+/** The provider's sentence, in an error of the package, an error event or an unreadable event. */
 function messageOf(error: unknown): string {
   const { message, error: inner, value, data, responseBody } = fieldsOf(error);
   if (isAiSdkError(error, 'TypeValidationError')) {

@@ -2,10 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ModelRequest } from '@plugboard/kernel';
 import { Account } from '@plugboard/kernel/contracts';
 
-/**
- * What is held of one answer before the runtime has its events, in the account of its turn (S-75):
- * an event that has not ended, arguments that the package collects, signatures.
- */
+/** What is held of an answer before the runtime has it, in the account of its turn (S-75). */
 export class HeldAnswer {
   readonly #account: ModelRequest['account'];
   #reserved = 0;

@@ -1,10 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/**
- * IPv4 addresses that are not public: everything that IANA's registry of special-purpose addresses
- * (RFC 6890) has, whether it may be forwarded or not, and multicast.
- */
+/** IPv4 addresses that are not public: IANA's special-purpose ones (RFC 6890), and multicast. */
 const PRIVATE_IPV4 = [
   ['0.0.0.0', 8], // this network (RFC 791)
   ['10.0.0.0', 8], // private use (RFC 1918)

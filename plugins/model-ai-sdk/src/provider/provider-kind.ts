@@ -59,10 +59,7 @@ const MISTRAL: ProviderKind = { ...XAI, namespace: 'mistral', defaults: {}, call
 /** Models on Bedrock that have a cache. Others refuse a cache point. */
 const CACHED_ON_BEDROCK = /claude|nova/;
 
-/**
- * Recognizes a provider by what its model calls it: `anthropic.messages`, `amazon-bedrock`,
- * `bedrock.anthropic.messages`, `azure.responses`, `google.vertex.chat`.
- */
+/** Recognizes a provider by its model's word: `anthropic.messages`, `google.vertex.chat`. */
 export function kindOf(provider: string, model: string): ProviderKind {
   if (provider.includes('anthropic')) return ANTHROPIC;
   if (/^(amazon-)?bedrock/.test(provider)) {

@@ -12,12 +12,7 @@ export function locate(provider: string, folder: string): string | undefined {
   return undefined;
 }
 
-/**
- * Resolves the module of a provider as `use` of an entry is resolved: from the configuration's
- * folder, else from the working folder.
- *
- * @throws Error if there is no such module.
- */
+/** Resolves a provider's module as the `use` of an entry. @throws Error if there is none. */
 export function resolveProvider(provider: string, folder: string): string {
   if (isPath(provider)) return pathToFileURL(resolve(folder, provider)).href;
   const from = foldersOf(folder).find((one) => packageJson(provider, one) !== undefined) ?? folder;

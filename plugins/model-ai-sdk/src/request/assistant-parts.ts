@@ -8,10 +8,7 @@ import type { CallIds } from './call-ids.js';
 type Part = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 type CallPart = Extract<Part, { type: 'tool-call' }>;
 
-/**
- * The parts of an assistant message: as the provider sent them and in that order, if it made the
- * message (AI-7), else its text and its calls. None if it says nothing.
- */
+/** The parts of an assistant message, as its provider sent them (AI-7). None if it says nothing. */
 export function assistantParts(message: AssistantMessage, fingerprint: string, ids: CallIds): readonly Part[] {
   const text = [textOf(message.content), message.refusal ?? ''].join('');
   const calls = (message.tool_calls ?? []).map((call) => callPart(call, fingerprint, ids));

@@ -35,11 +35,7 @@ export class ChunkTemplate {
     this.#last = last;
   }
 
-  /**
-   * Derives a template from a chunk, if possible.
-   *
-   * @param content the text of the chunk, and all that it carries.
-   */
+  /** Derives a template from a chunk, if possible. @param content all that the chunk carries. */
   static derive(chunk: string, content: string): ChunkTemplate | undefined {
     if (chunk.length > MAX_LENGTH) return undefined;
     for (const key of chunk.matchAll(/"content"\s*:\s*"/g)) {

@@ -58,10 +58,7 @@ export function isRequestFault(status: number | undefined): boolean {
   return status !== undefined && REQUEST_FAULTS.has(status);
 }
 
-/**
- * What kind of failure an error is, as far as the model server says so: by its codes, or by a
- * status that has one meaning only. A bare 400 or 503 may be anything.
- */
+/** The kind of an error by its codes, or a status with one meaning. A bare 400 may be anything. */
 export function kindOf(cause: ErrorCause, text: string): ModelError['code'] {
   const { status, words } = cause;
   const says = (pattern: RegExp) => words.some((word) => pattern.test(word));

@@ -73,11 +73,7 @@ export class Failures {
     });
   }
 
-  /**
-   * The stream ended properly, but the model had not finished (R-034).
-   *
-   * @param stray unreadable text of the stream.
-   */
+  /** The model had not finished (R-034). @param stray unreadable text of the stream. */
   truncated(stray?: string): ModelError {
     const last = stray === undefined ? '' : ` Last data received: ${this.#show(stray)}`;
     return this.#error(`the answer was cut off: the model server ended it without a finish reason.${last}`, {

@@ -34,10 +34,7 @@ function seconds(value: string | string[] | undefined, now: number): number | un
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/**
- * Reads the wait that an error object asks for: `google.rpc.RetryInfo` (Gemini), `retry_after` in
- * seconds, or a sentence such as "Please try again in 1.5s". Milliseconds.
- */
+/** The wait that an error object asks for, in milliseconds: `google.rpc.RetryInfo`, a sentence. */
 export function retryDelay(error: unknown, text: string): number | undefined {
   for (const detail of detailsOf(error)) if (isText(detail.retryDelay)) return durationIn(detail.retryDelay);
   const after = isObject(error) ? error.retry_after : undefined;

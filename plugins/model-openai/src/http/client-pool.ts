@@ -3,10 +3,7 @@ import type { buildConnector, Client, Dispatcher } from 'undici';
 
 const require = createRequire(import.meta.url);
 
-/**
- * The parts of undici that a connection uses, loaded with its first socket. The package's index
- * also loads fetch, WebSocket, EventSource, caches and mocks: 88 more modules and 13 MiB.
- */
+/** The parts of undici in use. Its index also loads 88 more modules, 13 MiB. */
 const undici = {
   get Client() {
     return require('undici/lib/dispatcher/client.js') as typeof Client;

@@ -1,10 +1,6 @@
 type Headers = Readonly<Record<string, string>>;
 
-/**
- * Makes the headers of every request of a connection.
- *
- * @param keyHeader the header that carries the key.
- */
+/** Makes the headers of every request. @param keyHeader the header that carries the key. */
 export function defaultHeaders(apiKey: string | undefined, keyHeader: 'authorization' | 'api-key', configured: Headers): Headers {
   return mergeHeaders(
     {

@@ -3,11 +3,7 @@ import type { SchemaBudget } from './schema-budget.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/**
- * Follows a `$ref` into the schema's own definitions. Members beside the reference win.
- *
- * @throws SchemaTooLarge, as everything that translates schemas.
- */
+/** Follows a `$ref` into the schema's definitions. Members beside it win. @throws SchemaTooLarge */
 export function inlineRefs(schema: Schema, root: Schema, depth: number, budget: SchemaBudget): Schema {
   budget.take(schema);
   if (typeof schema.$ref !== 'string') return schema;

@@ -98,10 +98,7 @@ function within(owner: string, param: string, translate: () => object): object {
 /** How JSON.stringify begins the escape of a lone surrogate. It does not escape pairs. */
 const LONE_SURROGATE = '\\ud';
 
-/**
- * Replaces lone surrogates by U+FFFD. Callers and tools leave them where they cut a text. Model
- * servers refuse a request with one, so a session with one could not be continued.
- */
+/** Replaces lone surrogates, which cut texts have: model servers refuse a request with one. */
 function wellFormed(value: object, json: string): string {
   if (!json.includes(LONE_SURROGATE)) return json;
   return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));

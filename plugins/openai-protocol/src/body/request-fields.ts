@@ -23,12 +23,7 @@ export function optionalString(value: unknown, param: string): string | undefine
   return value == null ? undefined : requireString(value, param);
 }
 
-/**
- * Returns a property of an object.
- *
- * @param param the path of the object.
- * @throws ProtocolError 400 if it is null or missing.
- */
+/** Returns a property of the object at `param`. @throws ProtocolError 400 without it. */
 export function requireField(object: JsonObject, name: string, param: string): unknown {
   if (object[name] == null) throw missingParameter(`${param}.${name}`);
   return object[name];

@@ -8,10 +8,7 @@ export interface ObjectSchema extends RequestSchema {
   readonly properties: Readonly<Record<string, RequestSchema>>;
 }
 
-/**
- * Building blocks of request schemas. `title` is the expectation in error messages, where the type
- * alone is not enough.
- */
+/** Building blocks of request schemas. `title` says what is expected, where the type does not. */
 
 /** A nested field that may be null, which counts as absent. */
 export const maybe = (schema: RequestSchema): RequestSchema => ({ ...schema, nullable: true });

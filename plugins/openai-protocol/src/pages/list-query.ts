@@ -18,11 +18,7 @@ export function listQueryOf(query: URLSearchParams): ListQuery {
   return { limit: limitOf(singleValue(query, 'limit')), order, after: singleValue(query, 'after') };
 }
 
-/**
- * The value of a query parameter; undefined if absent.
- *
- * @throws ProtocolError 400 if it is repeated.
- */
+/** The value of a query parameter, if there is one. @throws ProtocolError 400 for two. */
 export function singleValue(query: URLSearchParams, name: string): string | undefined {
   const [value, ...others] = query.getAll(name);
   if (others.length > 0) throw invalidValue(name, 'it occurs more than once');

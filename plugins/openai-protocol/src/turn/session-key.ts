@@ -1,11 +1,7 @@
 import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel/contracts';
 import { invalidValue, stringTooLong } from '../errors/request-errors.js';
 
-/**
- * Checks a session key, or a part of one such as `user`. Blank values count as absent.
- *
- * @throws ProtocolError 400 for an invalid key.
- */
+/** Checks a session key or user; blank ones count as absent. @throws ProtocolError 400 */
 export function parseSessionKey(value: string | undefined, param: string): string | undefined {
   if (value === undefined || isBlankKey(value)) return undefined;
   const problem = sessionKeyProblem(value);

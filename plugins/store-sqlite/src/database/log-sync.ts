@@ -11,10 +11,7 @@ export class LogSync {
   /** The sync after the running one, which may have begun before the latest commit. */
   #next: Promise<void> | undefined;
 
-  /**
-   * @param path of the database as SQLite names it, after resolving symbolic links. The log exists
-   * since the first write.
-   */
+  /** @param path of the database as SQLite names it. The log exists since the first write. */
   constructor(path: string) {
     this.#file = openSync(`${path}-wal`, 'r+');
   }

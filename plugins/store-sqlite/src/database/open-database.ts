@@ -67,10 +67,7 @@ function createFolder(folder: string): void {
   }
 }
 
-/**
- * SQLite itself would make the file readable for everybody. An existing file is not opened here:
- * closing it would release the lock that another store of this process holds.
- */
+/** SQLite would let everybody read it. An existing file stays shut: closing it drops the lock. */
 function createFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));

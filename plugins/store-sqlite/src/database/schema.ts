@@ -5,10 +5,7 @@ import { MIGRATIONS } from './migrations.js';
 /** Marks the file as this plugin's in its header: `PLGB`. */
 const APPLICATION_ID = 0x504c4742;
 
-/**
- * Checks whose file it is and which schema it has. Only reads.
- * @throws StoreError if it belongs to another program or to a newer version of this plugin.
- */
+/** Checks whose file it is, and its schema. @throws StoreError for another's, or a newer one. */
 export function assertOwnFile(database: DatabaseSync, path: string): void {
   const version = pragma(database, 'user_version');
   const isNew = version === 0 && pragma(database, 'application_id') === 0 && isEmpty(database);

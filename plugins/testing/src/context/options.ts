@@ -3,11 +3,7 @@ import { resolve } from 'node:path';
 import type { CheckContext, Infer, JsonSchema } from '@plugboard/kernel';
 import { formatPath, OptionSchema, type PluginDefinition } from '@plugboard/kernel/internal';
 
-/**
- * The result of `checkOptions`: the options with their defaults, and the mistakes.
- *
- * @experimental
- */
+/** The result of `checkOptions`: options with defaults, and mistakes. @experimental */
 export interface CheckedConfig<C> {
   /** The options with defaults, frozen. Only valid if there are no faults. */
   readonly config: C;

@@ -44,10 +44,7 @@ export interface TestContextOptions {
 export interface TestContext<C = unknown> extends PluginContext<C> {
   /** The value that `register` returned, or an empty object. */
   readonly lifecycle: Lifecycle;
-  /**
-   * The value that the plugin contributed to a point, under `name` if given.
-   * @throws Error with all contributions if there is none or several.
-   */
+  /** The value contributed to a point, under `name` if given. @throws Error if it is not one. */
   contributed<T>(point: ExtensionPoint<T>, name?: string): T;
   /** All contributions of the plugin. */
   contributions(): readonly { readonly point: string; readonly name: string }[];

@@ -6,12 +6,7 @@ export interface TestToolCall extends ToolCall {
   readonly progressed: readonly { readonly message: string; readonly fraction: number | undefined }[];
 }
 
-/**
- * The second argument of a tool's `run`: by default a call of the agent `assistant` on an open
- * server.
- *
- * @experimental
- */
+/** The second argument of a tool's `run`, by default on an open server. @experimental */
 export function testToolCall(overrides: Partial<Omit<ToolCall, 'progress'>> = {}): TestToolCall {
   const progressed: { message: string; fraction: number | undefined }[] = [];
   return {

@@ -8,12 +8,7 @@ import { inspect } from 'node:util';
  */
 export type DeclareTest = (name: string, run: () => Promise<void>) => unknown;
 
-/**
- * An implementation does not keep a promise of its contract. The message says which and where it is
- * documented.
- *
- * @experimental
- */
+/** A promise of a contract that an implementation does not keep. @experimental */
 export class BrokenPromise extends Error {
   override readonly name = 'BrokenPromise';
   readonly code = 'BROKEN_PROMISE';

@@ -26,11 +26,7 @@ export type Script = Answer | StatusScript | RawScript | HangUp;
  */
 export type Pieces<T> = Iterable<T | PromiseLike<unknown>>;
 
-/**
- * The model's answer. Without any fields: an empty answer with the finish reason `stop`.
- *
- * @experimental
- */
+/** The model's answer. By default it is empty and has the finish reason `stop`. @experimental */
 export interface Answer {
   /** Awaited before the response head is sent. */
   readonly before?: PromiseLike<unknown>;
@@ -135,11 +131,7 @@ export function* eventsOf(answer: Answer, request: ChatRequest): Generator<objec
   if (withUsage && answer.usage !== null) yield chunk([], usageOf(answer, request, words));
 }
 
-/**
- * The JSON body of an answer that is not streamed. Awaits the promises among its pieces.
- *
- * @experimental
- */
+/** The JSON body of an answer, after the promises among its pieces. @experimental */
 export async function completionOf(answer: Answer, request: ChatRequest): Promise<object> {
   const texts: Record<(typeof FIELDS)[number], string | null> = { reasoning: null, text: null, refusal: null };
   for (const field of FIELDS) {

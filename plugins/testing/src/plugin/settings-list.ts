@@ -26,11 +26,7 @@ function collect(schema: JsonSchema, place: string, options: Map<string, Option>
   for (const branch of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) collect(branch, place, options);
 }
 
-/**
- * The settings list for a plugin's README: a Markdown list, without a final newline.
- *
- * @experimental
- */
+/** The settings list for a README: Markdown without a final newline. @experimental */
 export function settingsList(schema: JsonSchema): string {
   const options = optionsOf(schema);
   if (options.length === 0) return 'This plugin has no options.';

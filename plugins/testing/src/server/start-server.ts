@@ -30,11 +30,7 @@ export interface StartedServer {
   /** The folder of the configuration. */
   readonly folder: string;
   readonly server: Server;
-  /**
-   * Stops the server, and removes its folder unless the test gave one.
-   *
-   * @throws AggregateError of what did not stop cleanly.
-   */
+  /** Stops the server and removes its folder, unless the test gave one. @throws AggregateError */
   stop(): Promise<void>;
 }
 

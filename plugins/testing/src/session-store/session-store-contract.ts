@@ -55,12 +55,7 @@ export interface SessionStoreContractOptions {
   readonly register?: (folder: string) => unknown;
 }
 
-/**
- * Declares the tests of a session store (`SessionStore`). The first one names the methods that the
- * store lacks.
- *
- * @experimental
- */
+/** Declares the tests of a `SessionStore`. The first one names missing methods. @experimental */
 export function sessionStoreContract(test: DeclareTest, options: SessionStoreContractOptions): void {
   const { open, clock, reopen, kill, openLimited, openCapped = {}, register } = options;
   const contract = new Contract('A session store', test);

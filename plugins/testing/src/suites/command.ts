@@ -8,12 +8,7 @@ export interface CommandContractOptions {
   readonly command: Command;
 }
 
-/**
- * Declares the tests of a subcommand of `plugboard` (`Command`): what `--help` prints and the
- * parser relies on.
- *
- * @experimental
- */
+/** Declares the tests of a subcommand (`Command`), as help and parser need it. @experimental */
 export function commandContract(test: DeclareTest, { command }: CommandContractOptions): void {
   const contract = new Contract('A command', test);
   const actions: readonly (readonly [string, CommandAction])[] =

@@ -4,12 +4,7 @@ import { Contract, type DeclareTest } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
-/**
- * What the suite of model connectors needs: how to make a connector, and answers in the format of
- * its model server.
- *
- * @experimental
- */
+/** What the suite of model connectors needs. @experimental */
 export interface ModelConnectorContractOptions {
   /** Returns a connector whose model answers the samples, once per case. The caller closes it. */
   readonly open: () => Promise<ModelConnector> | ModelConnector;

@@ -16,11 +16,7 @@ export interface SampleCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/**
- * What the suite of tool sources needs: how to make the source, and sample calls of its tools.
- *
- * @experimental
- */
+/** What the suite of tool sources needs. @experimental */
 export interface ToolSourceContractOptions {
   /** Returns a source that is ready for use. Called once per case; the caller closes it. */
   readonly open: () => Promise<ToolSource> | ToolSource;

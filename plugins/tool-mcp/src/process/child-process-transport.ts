@@ -109,10 +109,7 @@ export class ChildProcessTransport implements McpTransport {
     }
   }
 
-  /**
-   * @throws Error if the message cannot be written as JSON, or if the server has ended; `ending`
-   * then returns the reason.
-   */
+  /** @throws Error if the message is not JSON, or if the server has ended (`ending`). */
   async send(message: JSONRPCMessage): Promise<void> {
     const line = `${JSON.stringify(message)}\n`;
     const input = this.#child?.stdin;

@@ -13,10 +13,7 @@ const OPTIONS: Readonly<Record<keyof ResourceLimits, (value: number) => string>>
   processes: (count) => `-u ${count}`,
 };
 
-/**
- * What to run so that the limits hold: a shell that sets them and then becomes the program. The
- * program and its arguments are parameters of the script, which the shell does not interpret.
- */
+/** What to run so that limits hold: a shell that becomes the program, with it as parameters. */
 export function limitedCommand({ command, args, limits }: Launch): Command {
   const set = (Object.keys(OPTIONS) as (keyof ResourceLimits)[]).flatMap((name) => {
     const value = limits[name];

@@ -7,11 +7,7 @@ import type { ChildProcess } from 'node:child_process';
  */
 export const OWN_GROUP = process.platform !== 'win32';
 
-/**
- * Sends a signal to the server and everything it has started.
- *
- * @returns false if the system does not allow it: the server runs as another user.
- */
+/** Sends a signal to the server and all it started. @returns false if it runs as another user. */
 export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
   if (child.pid === undefined) return true;
   try {

@@ -5,10 +5,7 @@ import type { Timer } from '@plugboard/kernel/contracts';
 /** Milliseconds over which bytes are counted, and for which reading pauses. */
 const INTERVAL = 1_000;
 
-/**
- * Reads a stream no faster than so many bytes a second. Beyond that the pipe fills up and the
- * process that writes to it has to wait, so it cannot keep this process busy.
- */
+/** Reads a stream no faster than so many bytes a second: the pipe fills up, its writer waits. */
 export function readSlowly(stream: Readable, bytesPerSecond: number, clock: Clock, onData: (chunk: Buffer) => void): void {
   let [since, read] = [clock.monotonic(), 0];
   let timer: Timer | undefined;

@@ -9,11 +9,7 @@ export interface User {
   readonly home?: string;
 }
 
-/**
- * @param user a name of `/etc/passwd`, or `uid:gid`.
- *
- * @returns undefined if there is no such user.
- */
+/** @param user a name of `/etc/passwd`, or `uid:gid`. @returns undefined if there is none. */
 export function findUser(user: string): User | undefined {
   const [, uid, gid] = /^(\d+):(\d+)$/.exec(user) ?? [];
   if (uid !== undefined) return { uid: Number(uid), gid: Number(gid) };

@@ -2,11 +2,7 @@ import type { Target, ToolDeclaration } from '@plugboard/kernel/contracts';
 import { unsupportedValue } from '@plugboard/openai-protocol';
 import type { CompletionRequest, RequestTool, ToolChoice } from './request.js';
 
-/**
- * Returns the client tools of a request; empty if the target ignores them.
- *
- * @throws ProtocolError 400 if the request forces a tool call that cannot happen.
- */
+/** The client tools; none if the target ignores them. @throws ProtocolError 400 */
 export function clientToolsOf(
   { tools = [], tool_choice, function_call }: CompletionRequest,
   target: Target,

@@ -50,11 +50,7 @@ export class HttpError extends Error {
 /** Milliseconds: a year. */
 const MAX_WAIT = 365 * 24 * 3_600_000;
 
-/**
- * Returns the headers `retry-after` and `retry-after-ms`.
- *
- * @param wait milliseconds.
- */
+/** Returns the headers `retry-after` and `retry-after-ms`. @param wait milliseconds. */
 export function retryAfterHeaders(wait: number): Readonly<Record<string, string>> {
   const ms = Math.min(Math.max(Math.ceil(wait), 1), MAX_WAIT) || 1;
   return { 'retry-after': String(Math.ceil(ms / 1000)), 'retry-after-ms': String(ms) };

@@ -5,10 +5,7 @@ import { HttpError, retryAfterHeaders } from './http-error.js';
 /** Seconds until a retry when the server stops. Its successor should be running by then. */
 const RETRY_AFTER_DRAINING = '5';
 
-/**
- * The same text for every 401, whatever was wrong with the credential. Created once, because
- * unauthenticated callers can cause any number of them (R-101).
- */
+/** The same for every 401, whatever was wrong. Created once: anyone can cause many. */
 const UNAUTHORIZED = new HttpError(401, 'The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
   code: 'unauthorized',
   headers: { 'www-authenticate': 'Bearer' },

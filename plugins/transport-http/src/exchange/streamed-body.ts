@@ -34,11 +34,7 @@ export class StreamedBody {
     this.#onStall = onStall;
   }
 
-  /**
-   * Resolves when the iterator ends, or when the caller disconnects and the iterator has returned.
-   *
-   * @throws what the iterator throws.
-   */
+  /** Resolves at the end, or when the iterator has returned. @throws what the iterator throws. */
   async send(keepAlive: HttpReply['keepAlive']): Promise<void> {
     const res = this.#res;
     const onClose = () => this.#onClose();

@@ -50,11 +50,7 @@ export class Authentication {
     return this.#accepted(await this.#answer(exchange), exchange);
   }
 
-  /**
-   * Authenticates the caller of an upgraded connection again.
-   *
-   * @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails.
-   */
+  /** Authenticates the caller of an upgraded connection again. @throws HttpError 401, 503. */
   async again(exchange: Exchange): Promise<Principal> {
     return this.open ? OPEN : this.#accepted(await this.#answerAgain(exchange), exchange);
   }

@@ -6,11 +6,7 @@ const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key',
 /** The beginning of issued tokens, see docs/reference/authentication.md. */
 const ISSUED_TOKEN = /^svc[pae]_/;
 
-/**
- * Refuses a query that seems to hold a token, by a parameter's name or value.
- *
- * @throws HttpError 400
- */
+/** Refuses a query that seems to hold a token. @throws HttpError 400 */
 export function refuseTokenInQuery({ query, match }: Exchange): void {
   for (const [name, value] of new URLSearchParams(query)) {
     if (TOKEN_PARAMETERS.has(name.toLowerCase()) || ISSUED_TOKEN.test(value)) {

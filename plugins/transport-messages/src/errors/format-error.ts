@@ -21,11 +21,7 @@ function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && ![408, 409, 429].includes(status);
 }
 
-/**
- * The error object of the protocol.
- *
- * @param retryAfter seconds to wait, for an event of a stream, which has no headers.
- */
+/** The error object of the protocol. @param retryAfter seconds, for an event of a stream. */
 export function errorBody(
   type: ErrorType,
   { message, code }: Pick<HttpError, 'message' | 'code'>,

@@ -28,11 +28,7 @@ export class MessagesError extends HttpError {
   }
 }
 
-/**
- * An invalid request: 400.
- *
- * @param path the field, as in `messages.0.content`.
- */
+/** An invalid request: 400. @param path the field, as in `messages.0.content`. */
 export function invalidField(path: string, problem: string): MessagesError {
   return new MessagesError(400, 'invalid_request_error', `${path}: ${problem}`);
 }
