@@ -4,6 +4,7 @@ import type { JsonSchema } from '@plugboard/kernel';
 import { type HostServer, LOG_SCHEMA } from '@plugboard/kernel/internal';
 import t from 'tap';
 import { layout } from '../kernel/src/layout.js';
+import { configSchema } from '../plugins/agent-runtime/src/config.js';
 import { Page } from './support/page.js';
 import { TestServer } from './support/test-server.js';
 
@@ -70,4 +71,13 @@ t.test('every setting in the table of limits is an option', async (t) => {
       if (name !== '') t.ok(known.has(name.split('.').at(-1) ?? ''), `${limit}: ${name}`);
     }
   }
+});
+
+t.test('the table of limits has every limit of the process', async (t) => {
+  const settings = new Page(join(root, 'docs/reference/reliability.md')).table('limit').map(([, , setting = '']) => setting);
+  for (const name of Object.keys(configSchema.properties.limits.properties))
+    t.ok(
+      settings.some((setting) => setting.includes(`limits.${name}`)),
+      name,
+    );
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import type { ApiExport, ApiModule } from './read-api.js';
 
@@ -16,21 +17,22 @@ log says how that changes, and your editor shows its members. All properties are
 
 ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifier)}): ${exports.length} names`).join('\n')}
 `;
-  return [head, ...modules.map(page)].join('\n');
+  return [head, ...modules.map(page), `<!-- all signatures: ${digest(modules)} -->\n`].join('\n');
 }
 
-function page({ specifier, summary, exports, unnamed }: ApiModule): string {
+/**
+ * Changes with every signature, also of the types that no import path exports, and of the members
+ * that the page leaves out.
+ */
+function digest(modules: readonly ApiModule[]): string {
+  const signatures = modules.flatMap(({ exports, unnamed }) => [...exports, ...unnamed].map(({ signature }) => signature));
+  return createHash('sha256').update(signatures.join('\n')).digest('hex').slice(0, 16);
+}
+
+function page({ specifier, summary, exports }: ApiModule): string {
   const groups = Map.groupBy(exports, ({ file }) => basename(dirname(file)));
   const sections = Array.from(groups, ([name, group]) => `### ${name}\n\n${block(group.map(described))}`);
-  return [`## ${specifier}`, firstSentence(summary), ...sections, ...unnamedSection(unnamed)].join('\n\n').concat('\n');
-}
-
-/** Types that the import path does not export: a change of one is a change of the interface too. */
-function unnamedSection(unnamed: readonly ApiExport[]): string[] {
-  if (unnamed.length === 0) return [];
-  return [
-    `### Types without an export\n\nTypeScript infers them.\n\n${block(unnamed.map(({ signature }) => compact(signature)))}`,
-  ];
+  return [`## ${specifier}`, firstSentence(summary), ...sections].join('\n\n').concat('\n');
 }
 
 function block(declarations: readonly string[]): string {
