@@ -39,8 +39,7 @@ const agentSchema = {
     },
     approve: {
       description:
-        'Tools whose calls a person must approve: `write` for all whose effect is not `read`, or a list of patterns such ' +
-        'as `shell/*` and `files/write_*`, which may include `write`.',
+        'Tools whose calls a person must approve: `write` for all that do not only read, or patterns such as `shell/*` and `files/write_*`, and `write`.',
       anyOf: [
         { type: 'string', enum: ['write'] },
         { type: 'array', items: { type: 'string', minLength: 1 } },
@@ -75,27 +74,26 @@ const agentSchema = {
       type: 'string',
       enum: ['ignore', 'passthrough'],
       description:
-        'Tools in a request: `ignore` drops them, `passthrough` offers them to the model and returns its calls to the ' +
-        'caller. By default chat completions ignores them, and the Responses and Messages APIs pass them through.',
+        'Tools in a request: `ignore` drops them, `passthrough` returns their calls to the caller. By default chat completions ignore them, other APIs pass them through.',
     },
     maxSteps: {
       type: 'integer',
       minimum: 1,
-      description: 'Model calls per turn. At the limit the turn ends with the answer so far.',
+      description: 'Model calls per turn. Then it ends with the answer so far.',
       default: 16,
     },
     maxToolCalls: {
       type: 'integer',
       minimum: 0,
-      description: 'Calls of the agent’s own tools per turn. At the limit the turn ends with the answer so far.',
+      description: 'Calls of the agent’s own tools per turn. Then it ends with the answer so far.',
       default: 64,
     },
     maxTokens: {
       type: 'integer',
       minimum: 1,
-      description: 'Tokens of all model calls per turn. At the limit the turn ends with the answer so far.',
+      description: 'Tokens of all model calls per turn. Then it ends with the answer so far.',
     },
-    timeout: { ...duration, description: 'Time limit of one turn. At the limit the turn fails.', default: '10m' },
+    timeout: { ...duration, description: 'Time limit of one turn. Then it fails.', default: '10m' },
     project: {
       type: 'string',
       minLength: 1,
@@ -113,9 +111,7 @@ const agentSchema = {
     },
     history: {
       description:
-        'What the model receives of a session that no longer fits its context window: the newest turns (`truncate`), a ' +
-        'summary of the older turns and the newest ones (`summarize`), or an error (`error`). `{ policy, maxMessages, ' +
-        'maxTokens }` sets further limits.',
+        'What the model receives of a session that no longer fits: the newest turns (`truncate`), a summary of the older ones too (`summarize`), or an error (`error`).',
       anyOf: [
         { type: 'string', enum: ['truncate', 'summarize', 'error'] },
         {
@@ -216,15 +212,12 @@ export const configSchema = {
           type: 'integer',
           minimum: 1,
           description:
-            'Turns of one caller, a token or a JWT subject, that run at the same time; further ones wait. By default ' +
-            'half of `runningTurns`, or three quarters if there is no project besides `default`.',
+            'Turns of one token or JWT subject that run at the same time; further ones wait. By default half of `runningTurns`, or three quarters if there is no project besides `default`.',
         },
         queuedTurns: {
           type: 'integer',
           minimum: 0,
-          description:
-            'Turns that wait for a place among the running ones. Beyond the limit, callers get 503, those with the ' +
-            'most waiting turns first.',
+          description: 'Turns that wait for a place. Beyond it, callers get 503, those with the most waiting turns first.',
           default: 1000,
         },
         queuedPerSession: {
@@ -236,17 +229,14 @@ export const configSchema = {
         drain: {
           ...duration,
           description:
-            'How long running turns may go on after the server was asked to stop, also those whose caller has left. At ' +
-            'the limit they fail, and the exit code is 1.',
+            'How long running turns may go on after the server was asked to stop. Then they fail, and the exit code is 1.',
           default: '30s',
         },
         memory: {
           type: 'string',
           format: 'size',
           description:
-            'Memory for everything that is held for callers: requests, histories, answers, tool results, and what is ' +
-            'left for the histories of idle sessions. Projects and callers share it. Beyond it, or beyond the share of ' +
-            'a caller, turns wait, then they get 503. Default: half of the heap limit.',
+            'Memory for everything that is held for callers, who share it. Beyond it, turns wait, then they get 503. Default: half of the heap limit.',
           examples: ['1gb'],
         },
         answerSize: {

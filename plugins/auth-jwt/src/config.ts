@@ -57,7 +57,7 @@ export const configSchema = {
         prefix: {
           type: 'string',
           description:
-            'Instead of `map`: the project is this prefix, which may be empty, followed by the value of the claim. The project `default` cannot be reached this way.',
+            'Instead of `map`: the project is this prefix, which may be empty, and the value of the claim; never `default`.',
           examples: ['tenant-'],
         },
       },

@@ -7,8 +7,7 @@ export const configSchema = {
     provider: {
       type: 'string',
       format: 'package',
-      description:
-        'The provider package of AI SDK 7, such as `@ai-sdk/anthropic`, or the path of a module. It is looked up from the folder of the configuration.',
+      description: 'The provider package of AI SDK 7, such as `@ai-sdk/anthropic`, or the path of a module.',
     },
     create: {
       type: 'string',
@@ -59,21 +58,18 @@ export const configSchema = {
     providerOptions: {
       type: 'object',
       additionalProperties: { type: 'object', additionalProperties: true, description: 'The options of one provider.' },
-      description:
-        'Options of every request as the AI SDK takes them, by provider: `{ anthropic: { thinking: { type: adaptive } } }`.',
+      description: 'Options of every request, by provider: `{ anthropic: { thinking: { type: adaptive } } }`.',
       default: {},
     },
     maxOutputTokens: {
       type: 'integer',
       minimum: 1,
-      description:
-        'Limit for the tokens of an answer, if neither the agent nor the caller sets one. By default that of the package.',
+      description: 'Tokens of an answer, if neither the agent nor the caller limits them. By default that of the package.',
     },
     reasoningEffort: {
       type: 'string',
       enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'],
-      description:
-        'How much the model thinks, if neither the agent nor the caller sets `reasoning_effort`. By default as the provider does.',
+      description: 'How much the model thinks, if neither the agent nor the caller sets `reasoning_effort`.',
     },
     promptCaching: {
       type: 'boolean',

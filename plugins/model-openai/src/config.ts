@@ -81,7 +81,7 @@ export const configSchema = {
       items: { type: 'string', minLength: 1, description: 'The name of a field.' },
       uniqueItems: true,
       description:
-        'Fields that the server refuses: of the body (`stream_options`, `seed`), of messages (`name`, `refusal`, `reasoning_content`) or of functions (`strict`). Added to the preset.',
+        'Fields that the server refuses, added to the preset: of the body (`seed`), of messages (`name`) or of functions (`strict`).',
       default: [],
     },
     tokenParam: {
@@ -108,7 +108,7 @@ export const configSchema = {
       type: 'string',
       enum: ROLES,
       description:
-        'Whether a conversation must begin with the user (`user-first`), and user and assistant messages must alternate too (`alternate`), as the templates of many models require.',
+        'Whether a conversation must begin with the user (`user-first`), and user and assistant must alternate too (`alternate`).',
     },
     alwaysStream: {
       type: 'boolean',

@@ -8,7 +8,7 @@ export const configSchema = {
       minLength: 32,
       secret: true,
       description:
-        'Encrypts the summaries that `POST /v1/responses/compact` returns. Without it, the server makes a key and keeps it in its session store. Set it if several servers without a common store must read the same summaries.',
+        'Encrypts the summaries that `POST /v1/responses/compact` returns. By default a key in the session store; set it for several servers without a common store.',
     },
   },
   additionalProperties: false,

@@ -17,8 +17,7 @@ export const configSchema = {
     },
     backup: {
       type: 'object',
-      description:
-        'Copies the file to `path` while the server runs, at the interval `every`. A copy replaces the one before when it is complete.',
+      description: 'Copies the file to `path` while the server runs. A copy replaces the one before when it is complete.',
       properties: {
         path: {
           type: 'string',
@@ -38,15 +37,14 @@ export const configSchema = {
     maxSessionsPerProject: {
       type: 'integer',
       minimum: 1,
-      description:
-        'Maximum number of sessions of one project. Beyond it, no new ones are created until some are deleted or expire.',
+      description: 'Maximum number of sessions of one project. Beyond it, no new ones are created.',
       default: 100_000,
     },
     maxBytesPerProject: {
       type: 'string',
       format: 'size',
       description:
-        'Maximum size of what one project stores: messages, stored responses and metadata as JSON, pending tool calls (for an hour) and answers to requests with an `Idempotency-Key` (for a day). Beyond it, no turn begins until something is deleted or expires.',
+        'Maximum size of what one project stores, as JSON. Beyond it, no turn begins until something is deleted or expires.',
       default: '10gb',
     },
   },

@@ -5,16 +5,14 @@ export const configSchema = {
   properties: {
     command: {
       type: 'string',
-      description:
-        'The program to run as MCP server: a name on the `PATH`, or a path. `./` and `../` are relative to the configuration file.',
+      description: 'The program to run: a name on the `PATH`, or a path; `./` and `../` are relative to the configuration file.',
       minLength: 1,
       examples: ['npx', './mcp/server.py'],
     },
     args: {
       type: 'array',
       items: { type: 'string' },
-      description:
-        'Its arguments, as a list. No shell interprets them. Other users of the machine can see them: pass secrets in `env`.',
+      description: 'Its arguments. No shell interprets them. Other users of the machine can see them: pass secrets in `env`.',
       default: [],
       examples: [['-y', '@modelcontextprotocol/server-filesystem', './data']],
     },
@@ -38,8 +36,7 @@ export const configSchema = {
     },
     user: {
       type: 'string',
-      description:
-        'The user to run it as: a name of `/etc/passwd`, or `uid:gid`. Plugboard must run as root, or be allowed to change users. Default: the same user as Plugboard.',
+      description: 'The user to run it as: a name of `/etc/passwd`, or `uid:gid`. Plugboard must be allowed to change users.',
       pattern: '^([a-z_][a-z0-9_-]*|[0-9]+:[0-9]+)$',
       examples: ['mcp-files', '1500:1500'],
     },
@@ -49,8 +46,7 @@ export const configSchema = {
         addressSpace: {
           type: 'string',
           format: 'size',
-          description:
-            'Maximum address space of each of its processes. Node.js reserves several gigabytes more than it uses; for Node.js set `node.memory`.',
+          description: 'Maximum address space of each of its processes. For Node.js set `node.memory`.',
         },
         cpuTime: {
           type: 'string',
@@ -89,7 +85,7 @@ export const configSchema = {
       },
       additionalProperties: false,
       description:
-        'For a server that runs on Node.js: starts it under the permission model of Node.js, which refuses all other files, processes, workers and native addons.',
+        'Starts a server in Node.js under its permission model, which refuses all other files, processes, workers and native addons.',
     },
   },
   required: ['command'],

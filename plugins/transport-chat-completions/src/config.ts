@@ -9,7 +9,7 @@ export const configSchema = {
       uniqueItems: true,
       default: ['session_id', 'header', 'user'],
       description:
-        'Where a session key may come from: the body field `session_id`, the header `X-Session-Id`, the body field `user`. Sources not listed are ignored.',
+        'Where a session key may come from: the body field `session_id`, the header `X-Session-Id`, the body field `user`.',
     },
   },
   additionalProperties: false,

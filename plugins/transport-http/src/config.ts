@@ -5,8 +5,7 @@ export const configSchema = {
   properties: {
     listen: {
       type: 'boolean',
-      description:
-        'Whether to listen on a port. With `false`, the program that embeds the server passes requests to the handler of `HttpHandlers`, and `host`, `port`, `headersTimeout` and `keepAlive` have no effect.',
+      description: 'Whether to listen on a port. With `false`, a program passes requests to the handler of `HttpHandlers`.',
       default: true,
     },
     host: {
@@ -29,7 +28,7 @@ export const configSchema = {
       uniqueItems: true,
       default: [],
       description:
-        'Host names, with or without a port, that an open server accepts besides loopback names. If empty, a server that listens on another address than loopback accepts every name.',
+        'Host names that an open server accepts besides loopback names. If empty, a server on another address accepts every name.',
     },
     origins: {
       type: 'array',
@@ -49,7 +48,7 @@ export const configSchema = {
       type: 'integer',
       minimum: 1,
       description:
-        'Open connections. By default half of the file descriptors that the process may open. Beyond it, or beyond three quarters for one address, connections get 503 and are closed.',
+        'Open connections, three quarters of them for one address; further ones get 503. By default half of the file descriptors of the process.',
     },
     maxConnectionsPerAddress: {
       type: 'integer',
@@ -59,13 +58,13 @@ export const configSchema = {
     headersTimeout: {
       type: 'string',
       format: 'duration',
-      description: 'The time limit for receiving the head of a request. Later ones get 408.',
+      description: 'Time for the head of a request; then 408.',
       default: '10s',
     },
     bodyTimeout: {
       type: 'string',
       format: 'duration',
-      description: 'The time limit for receiving the body after the head. Later ones get 408.',
+      description: 'Time for the body after the head; then 408.',
       default: '30s',
     },
     keepAlive: {
@@ -77,9 +76,7 @@ export const configSchema = {
     drain: {
       type: 'string',
       format: 'duration',
-      description:
-        'How long running replies may continue when the server stops. Then they are aborted. Default: as long as turns ' +
-        '(`limits.drain`).',
+      description: 'How long running replies may continue when the server stops. Default: as long as turns (`limits.drain`).',
     },
   },
   additionalProperties: false,

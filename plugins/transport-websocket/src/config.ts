@@ -32,7 +32,7 @@ export const configSchema = {
       format: 'size',
       default: '256kb',
       description:
-        'Maximum size of the events that a client has not read yet, measured by pings that the client answers. At the limit its turn waits; from a quarter on, text is sent in fewer events.',
+        'Maximum size of the events that a client has not read yet. At the limit its turn waits; from a quarter on, text is sent in fewer events.',
     },
     pingInterval: {
       type: 'string',
@@ -50,8 +50,7 @@ export const configSchema = {
       type: 'string',
       format: 'duration',
       default: '60m',
-      description:
-        'Maximum age of a connection. Then it accepts no new responses, and closes with 1001 when the last one has ended.',
+      description: 'Maximum age of a connection. Then it closes with 1001 after its last response.',
     },
   },
   additionalProperties: false,

@@ -7,9 +7,7 @@ export const listOptions = {
     maxPageBytes: {
       type: 'string',
       format: 'size',
-      description:
-        'Maximum size of one page of a list. A page that reaches it has fewer entries than `limit`, but at least one, ' +
-        'and `has_more` is true.',
+      description: 'Maximum size of one page of a list. It has at least one entry.',
       default: '1mb',
     },
   },
