@@ -39,7 +39,8 @@ const agentSchema = {
     },
     approve: {
       description:
-        'Tools whose calls a person must approve: `write` for all that do not only read, or patterns such as `shell/*` and `files/write_*`, and `write`.',
+        'Tools whose calls a person must approve: `write` for all that do not only read, or patterns such as `shell/*` and ' +
+        '`files/write_*`, and `write`.',
       anyOf: [
         { type: 'string', enum: ['write'] },
         { type: 'array', items: { type: 'string', minLength: 1 } },
@@ -74,7 +75,8 @@ const agentSchema = {
       type: 'string',
       enum: ['ignore', 'passthrough'],
       description:
-        'Tools in a request: `ignore` drops them, `passthrough` returns their calls to the caller. By default chat completions ignore them, other APIs pass them through.',
+        'Tools in a request: `ignore` drops them, `passthrough` returns their calls to the caller. By default chat ' +
+        'completions ignore them, other APIs pass them through.',
     },
     maxSteps: {
       type: 'integer',
@@ -111,7 +113,8 @@ const agentSchema = {
     },
     history: {
       description:
-        'What the model receives of a session that no longer fits: the newest turns (`truncate`), a summary of the older ones too (`summarize`), or an error (`error`).',
+        'What the model receives of a session that no longer fits: the newest turns (`truncate`), a summary of the older ' +
+        'ones too (`summarize`), or an error (`error`).',
       anyOf: [
         { type: 'string', enum: ['truncate', 'summarize', 'error'] },
         {
@@ -212,7 +215,8 @@ export const configSchema = {
           type: 'integer',
           minimum: 1,
           description:
-            'Turns of one token or JWT subject that run at the same time; further ones wait. By default half of `runningTurns`, or three quarters if there is no project besides `default`.',
+            'Turns of one token or JWT subject that run at the same time; further ones wait. By default half of ' +
+            '`runningTurns`, or three quarters if there is no project besides `default`.',
         },
         queuedTurns: {
           type: 'integer',
@@ -236,7 +240,8 @@ export const configSchema = {
           type: 'string',
           format: 'size',
           description:
-            'Memory for everything that is held for callers, who share it. Beyond it, turns wait, then they get 503. Default: half of the heap limit.',
+            'Memory for everything that is held for callers, who share it. Beyond it, turns wait, then they get 503. ' +
+            'Default: half of the heap limit.',
           examples: ['1gb'],
         },
         answerSize: {

@@ -7,7 +7,8 @@ export const configSchema = {
       type: 'string',
       minLength: 1,
       description:
-        'The issuer, exactly as in the claim `iss`. Its keys are found through `<issuer>/.well-known/openid-configuration`, unless `jwksUri` is given.',
+        'The issuer, exactly as in the claim `iss`. Its keys are found through ' +
+        '`<issuer>/.well-known/openid-configuration`, unless `jwksUri` is given.',
       examples: ['https://login.example.com'],
     },
     audience: {

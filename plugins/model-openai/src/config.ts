@@ -67,13 +67,15 @@ export const configSchema = {
       type: 'string',
       enum: PROVIDERS,
       description:
-        'Selects the preset of a provider, for all options below. By default the host of `baseUrl` decides. `none` applies no preset.',
+        'Selects the preset of a provider, for all options below. By default the host of `baseUrl` decides. `none` applies ' +
+        'no preset.',
     },
     body: {
       type: 'object',
       additionalProperties: true,
       description:
-        'Additional fields in the body of every request, such as `chat_template_kwargs`. They replace parameters of the same name.',
+        'Additional fields in the body of every request, such as `chat_template_kwargs`. They replace parameters of the ' +
+        'same name.',
       default: {},
     },
     omit: {
@@ -81,7 +83,8 @@ export const configSchema = {
       items: { type: 'string', minLength: 1, description: 'The name of a field.' },
       uniqueItems: true,
       description:
-        'Fields that the server refuses, added to the preset: of the body (`seed`), of messages (`name`) or of functions (`strict`).',
+        'Fields that the server refuses, added to the preset: of the body (`seed`), of messages (`name`) or of functions ' +
+        '(`strict`).',
       default: [],
     },
     tokenParam: {
@@ -98,7 +101,8 @@ export const configSchema = {
       type: 'string',
       enum: SCHEMA_FORMS,
       description:
-        'The form of the JSON Schemas of tools: `plain` as they are, `gemini` for Gemini, `strict` without keywords that strict servers refuse.',
+        'The form of the JSON Schemas of tools: `plain` as they are, `gemini` for Gemini, `strict` without keywords that ' +
+        'strict servers refuse.',
     },
     emptyContent: {
       enum: [null, ''],
@@ -108,7 +112,8 @@ export const configSchema = {
       type: 'string',
       enum: ROLES,
       description:
-        'Whether a conversation must begin with the user (`user-first`), and user and assistant must alternate too (`alternate`).',
+        'Whether a conversation must begin with the user (`user-first`), and user and assistant must alternate too ' +
+        '(`alternate`).',
     },
     alwaysStream: {
       type: 'boolean',

@@ -8,7 +8,8 @@ export const configSchema = {
       minLength: 32,
       secret: true,
       description:
-        'Encrypts the summaries that `POST /v1/responses/compact` returns. By default a key in the session store; set it for several servers without a common store.',
+        'Encrypts the summaries that `POST /v1/responses/compact` returns. By default a key in the session store; set it ' +
+        'for several servers without a common store.',
     },
   },
   additionalProperties: false,

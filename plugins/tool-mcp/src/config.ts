@@ -20,7 +20,8 @@ export const configSchema = {
       type: 'object',
       additionalProperties: { type: 'string', secret: true },
       description:
-        'Additional environment variables. Of the server’s own environment only basic variables such as `PATH` and `HOME` are passed on.',
+        'Additional environment variables. Of the server’s own environment only basic variables such as `PATH` and `HOME` ' +
+        'are passed on.',
       default: {},
     },
     cwd: {
@@ -85,7 +86,8 @@ export const configSchema = {
       },
       additionalProperties: false,
       description:
-        'Starts a server in Node.js under its permission model, which refuses all other files, processes, workers and native addons.',
+        'Starts a server in Node.js under its permission model, which refuses all other files, processes, workers and ' +
+        'native addons.',
     },
   },
   required: ['command'],

@@ -12,7 +12,8 @@ export const configSchema = {
       type: 'string',
       minLength: 1,
       description:
-        'The address to listen on. `0.0.0.0` or `::` accepts connections from other machines and requires a provider under `auth`, or `auth: open`.',
+        'The address to listen on. `0.0.0.0` or `::` accepts connections from other machines and requires a provider under ' +
+        '`auth`, or `auth: open`.',
       default: '127.0.0.1',
     },
     port: {
@@ -28,7 +29,8 @@ export const configSchema = {
       uniqueItems: true,
       default: [],
       description:
-        'Host names that an open server accepts besides loopback names. If empty, a server on another address accepts every name.',
+        'Host names that an open server accepts besides loopback names. If empty, a server on another address accepts ' +
+        'every name.',
     },
     origins: {
       type: 'array',
@@ -36,7 +38,8 @@ export const configSchema = {
       uniqueItems: true,
       default: [],
       description:
-        'Sites whose pages may call this server from a browser (CORS), such as `https://app.example.org`. `*` allows every site and requires a provider under `auth`.',
+        'Sites whose pages may call this server from a browser (CORS), such as `https://app.example.org`. `*` allows every ' +
+        'site and requires a provider under `auth`.',
     },
     bodyLimit: {
       type: 'string',
@@ -48,7 +51,8 @@ export const configSchema = {
       type: 'integer',
       minimum: 1,
       description:
-        'Open connections, three quarters of them for one address; further ones get 503. By default half of the file descriptors of the process.',
+        'Open connections, three quarters of them for one address; further ones get 503. By default half of the file ' +
+        'descriptors of the process.',
     },
     maxConnectionsPerAddress: {
       type: 'integer',

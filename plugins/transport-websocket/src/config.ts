@@ -32,7 +32,8 @@ export const configSchema = {
       format: 'size',
       default: '256kb',
       description:
-        'Maximum size of the events that a client has not read yet. At the limit its turn waits; from a quarter on, text is sent in fewer events.',
+        'Maximum size of the events that a client has not read yet. At the limit its turn waits; from a quarter on, text ' +
+        'is sent in fewer events.',
     },
     pingInterval: {
       type: 'string',
