@@ -19,6 +19,7 @@ import { EventLog, type EventReader } from './event-log.js';
  * its response is queued.
  */
 const QUEUED_AFTER = 100;
+
 interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
   /** Whether it can be found again by its id. */

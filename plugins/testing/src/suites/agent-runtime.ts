@@ -113,6 +113,13 @@ export function agentRuntimeContract(test: DeclareTest, { open, agent, timeLimit
     await waitFor('the end of the cancelled turn', events.cancel(), timeLimit);
     assertGrammar(await waitFor('the last event', reading, timeLimit));
   });
+  contract.add('ends the events of a turn that nobody reads', 'TurnEvents.setRead', async () => {
+    const runtime = await open();
+    const events = runtime.run(request(runtime));
+    const reading = readAll(events);
+    events.setRead(false);
+    assertGrammar(await waitFor('the last event', reading, timeLimit));
+  });
   contract.add('says whether turns can run', 'AgentRuntime.ready', async () => {
     assert.equal(await (await open()).ready(), true, '`ready()` does not return true although the agent answers');
   });

@@ -72,6 +72,7 @@ const RELEASES = 'frees the key of a claim that is released';
 const SCOPE = 'refuses a caller without the scope `chat`';
 const KEY = 'refuses a session key that is not valid';
 const CANCELS = 'cancels a turn for its caller';
+const UNREAD = 'ends the events of a turn that nobody reads';
 const READY = 'says whether turns can run';
 
 t.test('passes a correct runtime', async (t) => {
@@ -87,7 +88,7 @@ t.test('finds each broken promise', async (t) => {
     if (signal.aborted) throw new Error('aborted');
     yield [{ type: 'started', turnId: 'turn_1', agent: 'a' }];
   });
-  t.same(await found({ run: endless }), [RUNS, LEFT, LEAVES, CONCURRENT, CLAIMS, SCOPE, KEY, CANCELS]);
+  t.same(await found({ run: endless }), [RUNS, LEFT, LEAVES, CONCURRENT, CLAIMS, SCOPE, KEY, CANCELS, UNREAD]);
   t.same(await found({ run: (request) => runtime().run({ ...request, signal: new AbortController().signal }) }), [LEFT, CLAIMS]);
   let running = 0;
   const alone = turns(async function* (request) {
