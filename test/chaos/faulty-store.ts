@@ -80,7 +80,7 @@ function faulty(store: SessionStore): SessionStore {
   const { idempotency, pendingToolCalls } = store;
   const wrapped: Record<string, unknown> = {
     idempotency: {
-      get: (key) => faults.apply('idempotency.get', () => idempotency.get(key)),
+      get: (key, reserve) => faults.apply('idempotency.get', () => idempotency.get(key, reserve)),
       put: (record) => faults.apply('idempotency.put', () => idempotency.put(record)),
     } satisfies SessionStore['idempotency'],
     pendingToolCalls: {

@@ -6,6 +6,7 @@ import { OPEN } from '../../kernel/src/contracts/callers/principal.js';
 import { ModelError } from '../../kernel/src/contracts/model/model-connector.js';
 import type { Interceptor } from '../../kernel/src/contracts/runtime/interceptor.js';
 import {
+  accountOf,
   call,
   collect,
   END,
@@ -101,7 +102,7 @@ export class SessionGame {
       await this.#rise();
     },
     cancel: async (which: number) =>
-      void (await this.#atConversation(which, (id) => this.#runtime.conversations.cancel(id, OPEN))),
+      void (await this.#atConversation(which, (id) => this.#runtime.conversations.cancel(id, OPEN, accountOf()))),
     delete: async (which: number) => {
       const key = this.#session(which);
       if (!(await this.#atConversation(which, (id) => this.#runtime.conversations.delete(id, OPEN)))) return;

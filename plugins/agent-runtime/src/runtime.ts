@@ -1,6 +1,7 @@
 import type { ConfigProblem, Extensions, HostView, Logger, PluginContext, Principal, SessionStore } from '@plugboard/kernel';
 import { SessionStores } from '@plugboard/kernel';
 import type {
+  Account,
   AgentRuntime,
   ClaimResult,
   IdempotencyKey,
@@ -157,8 +158,8 @@ export class Runtime implements AgentRuntime {
     return this.#rates.count(principal, this.#agents.revision.requestsPerMinute(principal.project));
   }
 
-  claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
-    return this.#idempotency.claim(key, fingerprint);
+  claim(key: IdempotencyKey, fingerprint: string, account: Account): Promise<ClaimResult> {
+    return this.#idempotency.claim(key, fingerprint, account);
   }
 
   run(asked: TurnRequest): TurnEvents {

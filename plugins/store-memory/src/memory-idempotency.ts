@@ -17,8 +17,10 @@ export class MemoryIdempotency implements IdempotencyStore {
     this.#put = put;
   }
 
-  async get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined> {
-    return this.records.get(mapKey(key))?.value;
+  async get(key: IdempotencyKey, reserve?: (bytes: number) => void): Promise<IdempotencyRecord | undefined> {
+    const record = this.records.get(mapKey(key))?.value;
+    if (record && record.result !== 'began') reserve?.(Buffer.byteLength(record.result.text));
+    return record;
   }
 
   async put(record: IdempotencyRecord): Promise<void> {

@@ -58,7 +58,11 @@ export class MemoryStore implements SessionStore {
     delete: async (project, name) => this.#deleteDocument(project, name),
   };
   readonly approvals: ApprovalStore = {
-    get: async (project, id) => this.#approval(project, id)?.stored,
+    get: async (project, id, reserve) => {
+      const stored = this.#approval(project, id)?.stored;
+      if (stored) reserve?.(Buffer.byteLength(stored.text));
+      return stored;
+    },
     find: async (project, id) => {
       const found = this.#approval(project, id);
       return found && listedOf(found);

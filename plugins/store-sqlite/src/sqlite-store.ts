@@ -93,13 +93,13 @@ export class SqliteStore implements SessionStore, Lifecycle {
     delete: (project, name) => this.#deleteDocument(project, name),
   };
   readonly approvals: ApprovalStore = {
-    get: async (project, id) => this.#read(({ approvals }) => approvals.get(project, id)),
+    get: async (project, id, reserve) => this.#read(({ approvals }) => approvals.get(project, id, reserve)),
     find: async (project, id) => this.#read(({ approvals }) => approvals.find(project, id)),
     waiting: async (project, page) => this.#read(({ approvals }) => approvals.waiting(project, page)),
     replace: (read, change) => this.#replaceApproval(read, change),
   };
   readonly idempotency: IdempotencyStore = {
-    get: async (key) => this.#read(({ idempotency }) => idempotency.get(key)),
+    get: async (key, reserve) => this.#read(({ idempotency }) => idempotency.get(key, reserve)),
     put: async (record) => {
       this.#assertHasRoom(record.key.project, recordSize(record));
       this.#count(await this.#write('durable', ({ idempotency }) => idempotency.put(record)));

@@ -52,12 +52,12 @@ export class ApprovalRoutes {
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: page.toText() };
   }
 
-  async #decide({ params: { id = '' }, body, principal }: HttpRequest): Promise<HttpReply> {
+  async #decide({ params: { id = '' }, body, principal, account }: HttpRequest): Promise<HttpReply> {
     const { approve, reason } = body as Readonly<Record<string, unknown>>;
     if (approve == null) throw missingParameter('approve');
     if (typeof approve !== 'boolean') throw wrongType('approve', 'a boolean', approve);
     const decision = { approve, reason: optionalString(reason, 'reason') };
-    const decided = await this.#approvals?.decide(id, decision, principal);
+    const decided = await this.#approvals?.decide(id, decision, principal, account);
     if (!decided) throw new TurnError('approval_not_found', 'There is no such approval.');
     return { status: 202, headers: {}, body: { ...bodyOf(decided), approve } };
   }

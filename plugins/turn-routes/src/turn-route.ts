@@ -96,7 +96,8 @@ export class TurnRoute implements HttpRoute {
     }
 
     const fingerprint = requestFingerprint(request.body, sessionKey, principal);
-    const claimed = await runtime.claim({ project: principal.project, route: this.path, key: idempotencyKey }, fingerprint);
+    const key = { project: principal.project, route: this.path, key: idempotencyKey };
+    const claimed = await runtime.claim(key, fingerprint, request.account);
     const errorOf = (failure: Failure) => this.#errorOf(failure, answer, sessionKey);
     if (claimed.kind === 'replay') return replay(claimed.text, turn, errorOf);
     if (claimed.kind !== 'new') throw this.#dialect.claimError(claimed);

@@ -24,7 +24,7 @@ export class Flood {
   }
 
   /** @param connections what each connection repeats. */
-  start({ port }: ServerProcess, connections: readonly Sent[]): void {
+  start({ port }: Pick<ServerProcess, 'port'>, connections: readonly Sent[]): void {
     this.#worker.postMessage({ port, connections });
   }
 

@@ -189,7 +189,7 @@ export function sentBy(token: string, name: string, stored: Stored): Sent {
  * Stores a conversation of 12 MB in large items with calls that wait for approval, a response of
  * 3 MB, and many small sessions.
  */
-export async function storeHeavy(server: ServerProcess): Promise<Stored> {
+export async function storeHeavy(server: Pick<ServerProcess, 'models' | 'request'>): Promise<Stored> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${FIRST}` };
   const post = async (path: string, body: object) => {
     const { status, text } = await server.request(path, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -34,8 +34,9 @@ export interface AgentRuntime {
    * has ended.
    *
    * @param fingerprint equal for equal requests only.
+   * @param account in which a stored answer is reserved before it is read (S-71).
    */
-  claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult>;
+  claim(key: IdempotencyKey, fingerprint: string, account: Account): Promise<ClaimResult>;
   /**
    * Runs a turn. Never throws: every failure is the terminal `failed` event, including a turn
    * refused before it began. It refuses, whatever the transport checked:
@@ -143,8 +144,8 @@ export interface TargetInfo {
 }
 
 /**
- * A turn to run, as a transport asks for it. Its conversation is one of four kinds: sent as a whole,
- * continued, kept in a session, or to be summarized.
+ * A turn to run, as a transport asks for it. Its conversation is one of four kinds: sent as a
+ * whole, continued, kept in a session, or to be summarized.
  *
  * @experimental
  */

@@ -6,20 +6,22 @@ import type { Account } from './account.js';
  * its agents: all with the scope `approve`, otherwise those of turns that it began itself. Any
  * other id is `approval_not_found`.
  *
+ * What is read is reserved in the account before (S-71).
+ *
  * Transports check scopes. All methods reject with a `TurnError`: `store_failed`, and what they
  * name.
  *
  * @experimental
  */
 export interface Approvals {
-  /** Lists what waits, in the order of the requests. Reserves it in the account first (S-71). */
+  /** Lists what waits, in the order of the requests. */
   list(page: ApprovalListPage, principal: Principal, account: Account): Promise<readonly Approval[]>;
   /**
    * Decides about a call. It runs, or is answered, with the next request of its session.
    * @throws TurnError `approval_not_found`; `approval_decided` with the earlier decision;
    *   `approval_expired`.
    */
-  decide(id: string, decision: Omit<ApprovalDecision, 'id'>, principal: Principal): Promise<Approval>;
+  decide(id: string, decision: Omit<ApprovalDecision, 'id'>, principal: Principal, account: Account): Promise<Approval>;
 }
 
 /** Which waiting approvals to list. @experimental */

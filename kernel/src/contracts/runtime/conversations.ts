@@ -79,7 +79,7 @@ export interface Conversations {
    * @throws TurnError `session_busy` while a turn runs; `approval_pending` while tool calls wait
    *   for approval; `session_full`; `invalid_request` if no model would accept the result.
    */
-  append(id: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns>;
+  append(id: string, messages: readonly Message[], principal: Principal, account: Account): Promise<ConversationTurns>;
   /**
    * Copies a session up to a turn, or whole. Tool calls that wait for approval are denied in the
    * copy.
@@ -103,7 +103,7 @@ export interface Conversations {
    * Ends the waiting and running turns of a session, and denies its tool calls that wait for
    * approval. Resolves when they have settled.
    */
-  cancel(id: string, principal: Principal): Promise<Conversation>;
+  cancel(id: string, principal: Principal, account: Account): Promise<Conversation>;
   /** Ends the waiting and running turns of a session and deletes it. */
   delete(id: string, principal: Principal): Promise<void>;
 }

@@ -13,7 +13,8 @@ import type { ApprovalChange, SessionId } from './conversation-store.js';
  * @experimental
  */
 export interface ApprovalStore {
-  get(project: string, id: string): Promise<StoredApproval | undefined>;
+  /** @param reserve called with the text's size before it is read. What it throws is thrown on. */
+  get(project: string, id: string, reserve?: (bytes: number) => void): Promise<StoredApproval | undefined>;
   /** The same without its text, which may be large and is not read. */
   find(project: string, id: string): Promise<Omit<StoredApproval, 'text'> | undefined>;
   /**

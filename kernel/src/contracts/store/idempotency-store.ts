@@ -31,7 +31,8 @@ export interface IdempotencyRecord {
  * @experimental
  */
 export interface IdempotencyStore {
-  get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
+  /** @param reserve called with the answer's size before it is read. What it throws goes on. */
+  get(key: IdempotencyKey, reserve?: (bytes: number) => void): Promise<IdempotencyRecord | undefined>;
   /** Stores a record, in place of an earlier one. Once resolved, it survives a killed process. */
   put(record: IdempotencyRecord): Promise<void>;
 }

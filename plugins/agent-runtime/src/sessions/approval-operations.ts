@@ -1,6 +1,6 @@
 import type { IdSource, PluginContext, Principal } from '@plugboard/kernel';
 import {
-  Account,
+  type Account,
   type ApprovalDecision,
   type Approval as ApprovalInfo,
   type ApprovalListPage,
@@ -12,6 +12,7 @@ import { CurrentAgents } from '../engine/current-agents.js';
 import { isOwn, type ListedApproval, shownApproval } from './pending/approval.js';
 import { approvalDecided, approvalExpired, approvalNotFound } from './pending/approval-errors.js';
 import { ApprovalRecords } from './pending/approval-records.js';
+import { reserveIn } from './store/store-call.js';
 
 /** What callers do with tool calls that wait, outside of turns. */
 export class ApprovalOperations implements Approvals {
@@ -35,18 +36,23 @@ export class ApprovalOperations implements Approvals {
     if (!scopes.includes('approve') && (caller === undefined || !scopes.includes('chat'))) return [];
     const records = this.#records;
     if (page.after !== undefined) visible(await records.find(project, page.after), page.after, principal);
-    const reserve = (bytes: number) => account.require(Account.costOf(bytes));
+    const reserve = reserveIn(account);
     const found = await records.waiting(project, { ...page, agents, caller, reserve });
     return found.map((approval) => this.#shown(approval));
   }
 
-  async decide(id: string, { approve, reason }: Omit<ApprovalDecision, 'id'>, principal: Principal): Promise<ApprovalInfo> {
+  async decide(
+    id: string,
+    { approve, reason }: Omit<ApprovalDecision, 'id'>,
+    principal: Principal,
+    account: Account,
+  ): Promise<ApprovalInfo> {
     const records = this.#records;
-    const approval = await records.expire(visible(await records.get(principal.project, id), id, principal));
+    const approval = await records.expire(visible(await records.get(principal.project, id, account), id, principal), account);
     if (approval.decision?.by === 'expired') throw approvalExpired(id);
     if (approval.state !== 'waiting') throw approvalDecided(approval);
     const decision = { approve, reason, by: 'person', nonce: this.#ids.base62(8) } as const;
-    const decided = await records.decide(approval, decision, principal);
+    const decided = await records.decide(approval, decision, account, principal);
     if (decided.decision?.nonce !== decision.nonce) throw approvalDecided(decided);
     return this.#shown(decided);
   }

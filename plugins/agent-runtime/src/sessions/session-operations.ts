@@ -10,7 +10,7 @@ import type {
   Target,
 } from '@plugboard/kernel/contracts';
 import {
-  Account,
+  type Account,
   conversationId,
   isConversationId,
   type Metadata,
@@ -33,7 +33,7 @@ import { ApprovalRecords } from './pending/approval-records.js';
 import { begunInfo, type ListPage, SessionLists } from './session-lists.js';
 import { SessionSupervisor } from './session-supervisor.js';
 import { assertSessionKey } from './store/session-key.js';
-import { type StoreCall, storeCalls } from './store/store-call.js';
+import { reserveIn, type StoreCall, storeCalls } from './store/store-call.js';
 import { parseRecord } from './turn-record.js';
 
 /** Length of a generated key: unguessable and unique. */
@@ -125,30 +125,33 @@ export class SessionOperations implements Conversations {
     }
   }
 
-  async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {
+  async append(
+    conversation: string,
+    messages: readonly Message[],
+    principal: Principal,
+    account: Account,
+  ): Promise<ConversationTurns> {
     assertMessages(messages);
     const { id } = await this.#require(conversation, principal);
+    const page = { order: 'desc', limit: 1, reserve: reserveIn(account) } as const;
     const added = await this.#sessions.whileIdle(id, this.#store, async (history) => {
-      await this.#append(id, history, messages, principal);
-      return this.#storeCall(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
+      await this.#append(id, history, messages, account);
+      return this.#storeCall(() => this.#store.turns(id, page), 'turns', id);
     });
     return this.#withTools(id, added);
   }
 
-  async #append(id: SessionId, history: SessionHistory, messages: readonly Message[], principal: Principal): Promise<void> {
-    const account = this.#memory.open(principal);
-    const leave = account.hold();
+  async #append(id: SessionId, history: SessionHistory, messages: readonly Message[], account: Account): Promise<void> {
     try {
       const { signal } = new AbortController(); // a caller that has left does not stop it
       const stored = await history.current(account, { memory: this.#memory, storeCall: this.#storeCall }, signal);
       assertNotFull(stored);
-      const { approvals } = await this.#approvals.openIn(id, openToolCalls(stored.messages));
+      const { approvals } = await this.#approvals.openIn(id, openToolCalls(stored.messages), account);
       if (approvals.length > 0) throw approvalPending();
       const fresh = messagesToAppend(stored.messages, messages);
       await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
     } finally {
       history.idle();
-      leave();
     }
   }
 
@@ -179,10 +182,10 @@ export class SessionOperations implements Conversations {
     return this.#storeCall(() => this.#store.documents.delete(principal.project, name), 'documents.delete');
   }
 
-  async cancel(conversation: string, principal: Principal): Promise<Conversation> {
+  async cancel(conversation: string, principal: Principal, account: Account): Promise<Conversation> {
     const { info } = await this.#requireOrBegun(conversation, principal);
     await this.#sessions.cancel(info.id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
-    await this.#denyWaiting(info.id, principal);
+    await this.#denyWaiting(info.id, principal, account);
     // The session of a first turn is gone with it.
     return this.#withStatus((await this.#find(conversation, principal)) ?? info);
   }
@@ -201,9 +204,10 @@ export class SessionOperations implements Conversations {
   }
 
   /** Denies the tool calls of a session that wait for approval. */
-  async #denyWaiting(id: SessionId, principal: Principal): Promise<void> {
-    const { approvals } = await this.#approvals.openAtEnd(id);
-    for (const approval of approvals) await this.#approvals.decide(approval, { approve: false, by: 'cancelled' }, principal);
+  async #denyWaiting(id: SessionId, principal: Principal, account: Account): Promise<void> {
+    const { approvals } = await this.#approvals.openAtEnd(id, account);
+    const decision = { approve: false, by: 'cancelled' } as const;
+    for (const approval of approvals) await this.#approvals.decide(approval, decision, account, principal);
   }
 
   get #store(): SessionStore {
@@ -280,11 +284,6 @@ export class SessionOperations implements Conversations {
       },
     };
   }
-}
-
-/** Reserves what is read from the store, before it is. */
-function reserveIn(account: Account): (bytes: number) => void {
-  return (bytes) => account.require(Account.costOf(bytes));
 }
 
 /**

@@ -188,10 +188,12 @@ t.test('appended messages are a turn and close open tool calls', async (t) => {
   const { conversations, store } = await conversing();
   await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const closed: Message = { role: 'tool', tool_call_id: 'c', content: 'Error: the caller returned no result for this call.' };
-  const { turns } = await conversations.append(ID, [user('Never mind'), ASSISTANT], OPEN);
+  const { turns } = await conversations.append(ID, [user('Never mind'), ASSISTANT], OPEN, accountOf());
   t.strictSame(turns, [{ turn: 2, messages: [closed, user('Never mind'), ASSISTANT], record: undefined }]);
   const answered = [CALLING, { role: 'tool', tool_call_id: 'c', content: '1' }, ASSISTANT] as Message[];
-  t.strictSame((await conversations.append(ID, answered, OPEN)).turns, [{ turn: 3, messages: answered, record: undefined }]);
+  t.strictSame((await conversations.append(ID, answered, OPEN, accountOf())).turns, [
+    { turn: 3, messages: answered, record: undefined },
+  ]);
 });
 
 t.test('messages cannot be appended while a turn runs', async (t) => {
@@ -201,10 +203,10 @@ t.test('messages cannot be appended while a turn runs', async (t) => {
   const turn = send('Hello');
   const { answer } = await call(1);
   t.equal((await conversations.get(ID, OPEN)).status, 'running');
-  t.equal(await code(conversations.append(ID, [user('x')], OPEN)), 'session_busy');
+  t.equal(await code(conversations.append(ID, [user('x')], OPEN, accountOf())), 'session_busy');
   answer('Hi');
   t.match(endOf(await turn), { type: 'finished' });
-  t.equal((await conversations.append(ID, [user('x')], OPEN)).turns[0]?.turn, 2);
+  t.equal((await conversations.append(ID, [user('x')], OPEN, accountOf())).turns[0]?.turn, 2);
 });
 
 t.test('a turn waits for messages that are being appended and sees them', async (t) => {
@@ -219,9 +221,9 @@ t.test('a turn waits for messages that are being appended and sees them', async 
     await gate.promise;
     return commit(...args);
   };
-  const appended = conversations.append(ID, [user('First'), ASSISTANT], OPEN);
+  const appended = conversations.append(ID, [user('First'), ASSISTANT], OPEN, accountOf());
   await entered.promise;
-  const second = code(conversations.append(ID, [user('Beside')], OPEN));
+  const second = code(conversations.append(ID, [user('Beside')], OPEN, accountOf()));
   const turn = send('Second');
   t.equal(await second, 'session_busy');
   t.equal(model.asked.length, 0);
@@ -260,7 +262,7 @@ t.test('cancel ends waiting and running turns, and the next turn starts at once'
   await store.create(S, { metadata: {}, messages: [] });
   const turns = [send('one'), send('two')];
   await call(1);
-  t.equal((await conversations.cancel(ID, OPEN)).status, 'idle');
+  t.equal((await conversations.cancel(ID, OPEN, accountOf())).status, 'idle');
   for (const turn of turns) t.match(endOf(await turn), { failure: { code: 'turn_cancelled' } });
   const next = send('three');
   (await call(2)).answer('ok');
@@ -336,9 +338,9 @@ t.test('S-01 S-03 S-04 a conversation is visible only to its project and to toke
       conversations.get(ID, stranger),
       conversations.turns(ID, { limit: 1, order: 'asc' }, stranger, accountOf()),
       conversations.setMetadata(ID, { a: 'b' }, stranger),
-      conversations.append(ID, [user('x')], stranger),
+      conversations.append(ID, [user('x')], stranger, accountOf()),
       conversations.fork(ID, {}, stranger),
-      conversations.cancel(ID, stranger),
+      conversations.cancel(ID, stranger, accountOf()),
       conversations.delete(ID, stranger),
     ])
       t.equal(await code(attempt), 'conversation_not_found');
@@ -388,8 +390,8 @@ t.test('a session whose first turn runs is found, cancelled and deleted, also if
       t.match(await conversations.get(ID, OPEN), { id: S, conversation: ID, turns: 0, status: 'running' });
       t.strictSame((await conversations.turns(ID, { limit: 1, order: 'asc' }, OPEN, accountOf())).turns, [], 'none is stored');
       t.equal(await code(conversations.get(ID, { ...OPEN, project: 'acme' })), 'conversation_not_found');
-      t.equal(await code(conversations.cancel(ID, { ...OPEN, agents: ['other'] })), 'conversation_not_found');
-      t.match((await conversations[end](ID, OPEN)) ?? { status: 'idle' }, { status: 'idle' });
+      t.equal(await code(conversations.cancel(ID, { ...OPEN, agents: ['other'] }, accountOf())), 'conversation_not_found');
+      t.match((await conversations[end](ID, OPEN, accountOf())) ?? { status: 'idle' }, { status: 'idle' });
       const reason = end === 'delete' ? 'session_deleted' : 'turn_cancelled';
       t.match(endOf(await turn), { failure: { code: onDisconnect === 'continue' ? 'abandoned' : reason } });
       t.match(endOf(await queued), { failure: { code: reason } });
@@ -405,7 +407,7 @@ t.test('a key for a new session is checked', async (t) => {
     t.equal(await code(conversations.create(target(), { key, metadata: {}, messages: [] }, OPEN)), 'invalid_request');
     t.equal(await code(conversations.fork(ID, { key }, OPEN)), 'invalid_request');
   }
-  t.equal(await code(conversations.append(ID, [{ role: 'user' } as Message], OPEN)), 'invalid_request');
+  t.equal(await code(conversations.append(ID, [{ role: 'user' } as Message], OPEN, accountOf())), 'invalid_request');
 });
 
 t.test('S-15 a malformed id is not looked up in the store', async (t) => {
@@ -423,7 +425,7 @@ t.test('a fault after tool results is reported with its own place', async (t) =>
   const { conversations, store } = await conversing();
   await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const result: Message = { role: 'tool', tool_call_id: 'c', content: '1' };
-  const refused = await conversations.append(ID, [result, CALLING], OPEN).catch((error) => error);
+  const refused = await conversations.append(ID, [result, CALLING], OPEN, accountOf()).catch((error) => error);
   t.match(refused, { code: 'invalid_request', options: { param: 'messages[1]' } });
 });
 

@@ -17,13 +17,14 @@ export class ApprovalTable {
   put(id: SessionId, approvals: readonly ApprovalChange[]): number {
     let bytes = 0;
     for (const { id: name, waits, caller, expiresAt, listed, text } of approvals) {
-      bytes += Buffer.byteLength(listed) + Buffer.byteLength(text) - Number(this.#sql.size.get(id.project, name)?.size ?? 0);
+      bytes += Buffer.byteLength(listed) + Buffer.byteLength(text) - this.#sizeOf(id.project, name);
       this.#sql.put.run(name, waits ? 1 : 0, caller, expiresAt, listed, text, ...columns(id));
     }
     return bytes;
   }
 
-  get(project: string, name: string): StoredApproval | undefined {
+  get(project: string, name: string, reserve?: (bytes: number) => void): StoredApproval | undefined {
+    reserve?.(this.#sizeOf(project, name));
     const row = this.#row('get', project, name);
     return row && { ...approvalOf(project, row), text: row.body };
   }
@@ -54,6 +55,10 @@ export class ApprovalTable {
   replace({ id, session, text: before }: StoredApproval, { waits, text }: Pick<ApprovalChange, 'waits' | 'text'>) {
     const { changes } = this.#sql.replace.run(waits ? 1 : 0, text, session.project, id, before);
     return changes === 0 ? undefined : Buffer.byteLength(text) - Buffer.byteLength(before);
+  }
+
+  #sizeOf(project: string, name: string): number {
+    return Number(this.#sql.size.get(project, name)?.size ?? 0);
   }
 
   #row(statement: 'get' | 'find', project: string, name: string): ApprovalRow | undefined {

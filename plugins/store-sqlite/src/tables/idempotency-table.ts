@@ -26,7 +26,8 @@ export class IdempotencyTable {
     this.#maxCount = this.#count();
   }
 
-  get(key: IdempotencyKey): IdempotencyRecord | undefined {
+  get(key: IdempotencyKey, reserve?: (bytes: number) => void): IdempotencyRecord | undefined {
+    reserve?.(this.#sizeOf(key));
     const row = this.#sql.get.get(...keyColumns(key), this.#clock.now()) as
       | { fingerprint: string; answer: string | null }
       | undefined;
@@ -37,11 +38,15 @@ export class IdempotencyTable {
   put(record: IdempotencyRecord): readonly SizeChange[] {
     const { key, fingerprint, result } = record;
     const answer = result === 'began' ? null : result.text;
-    const before = Number(this.#sql.size.get(...keyColumns(key))?.bytes ?? 0);
+    const before = this.#sizeOf(key);
     this.#sql.put.run(...keyColumns(key), fingerprint, answer, this.#clock.stamp() + DAY);
     const added = { project: key.project, bytes: recordSize(record) - before };
     this.#maxCount++;
     return this.#maxCount > this.#maxRecords ? [added, ...this.#deleteOverflow()] : [added];
+  }
+
+  #sizeOf(key: IdempotencyKey): number {
+    return Number(this.#sql.size.get(...keyColumns(key))?.bytes ?? 0);
   }
 
   /** Deletes some expired records. */

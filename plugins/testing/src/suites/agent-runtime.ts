@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type AgentRuntime, OPEN, type TurnRequest } from '@plugboard/kernel/contracts';
+import { Account, type AgentRuntime, Budget, OPEN, type TurnRequest } from '@plugboard/kernel/contracts';
 import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { assertGrammar, readAll } from './event-grammar.js';
@@ -17,6 +17,9 @@ export interface AgentRuntimeContractOptions {
 /** Declares the tests of an agent runtime (`AgentRuntime`). @experimental */
 export function agentRuntimeContract(test: DeclareTest, { open, agent, timeLimit }: AgentRuntimeContractOptions): void {
   const contract = new Contract('An agent runtime', test);
+  const budget = new Budget({ name: 'memory of callers', unit: 'bytes', limit: 100_000_000, setting: 'limits.memory' });
+  const account = new Account(budget, OPEN);
+  account.hold();
   let keys = 0;
   const key = () => ({ project: OPEN.project, route: '/contract', key: `contract-${process.pid}-${++keys}` });
   const request = (runtime: AgentRuntime, overrides: Partial<TurnRequest> = {}): TurnRequest => {
@@ -76,24 +79,24 @@ export function agentRuntimeContract(test: DeclareTest, { open, agent, timeLimit
   contract.add('gives a free idempotency key to one claim only', 'AgentRuntime.claim', async () => {
     const runtime = await open();
     const shared = key();
-    const first = await runtime.claim(shared, 'a');
+    const first = await runtime.claim(shared, 'a', account);
     assert.equal(first.kind, 'new', `the first claim returns "${first.kind}"`);
-    const second = await runtime.claim(shared, 'a');
+    const second = await runtime.claim(shared, 'a', account);
     assert.equal(second.kind, 'running', `a second claim returns "${second.kind}" while the turn has not run`);
     if (first.kind !== 'new') return;
     const recorder = { add: () => undefined, text: () => 'recorded' };
     await run(runtime, { idempotency: { claim: first.claim, recorder } });
-    const replay = await runtime.claim(shared, 'a');
+    const replay = await runtime.claim(shared, 'a', account);
     assert.equal(replay.kind, 'replay', `a claim after the turn returns "${replay.kind}"`);
-    const other = await runtime.claim(shared, 'b');
+    const other = await runtime.claim(shared, 'b', account);
     assert.equal(other.kind, 'mismatch', `a claim for another request returns "${other.kind}"`);
   });
   contract.add('frees the key of a claim that is released', 'IdempotencyClaim.release', async () => {
     const runtime = await open();
     const shared = key();
-    const first = await runtime.claim(shared, 'a');
+    const first = await runtime.claim(shared, 'a', account);
     if (first.kind === 'new') first.claim.release();
-    const second = await runtime.claim(shared, 'b');
+    const second = await runtime.claim(shared, 'b', account);
     assert.equal(second.kind, 'new', `a claim after the release returns "${second.kind}"`);
   });
   contract.add('refuses a caller without the scope `chat`', 'AgentRuntime.run', async () => {

@@ -118,8 +118,9 @@ export class PlainStore implements SessionStore {
   }
 
   readonly idempotency = {
-    get: async (key: IdempotencyKey) => {
+    get: async (key: IdempotencyKey, reserve?: (bytes: number) => void) => {
       const found = this.kept.answers.get(this.answerKeyOf(key));
+      if (found) reserve?.(Buffer.byteLength(JSON.stringify(found.record)));
       return found && found.until > this.clock.monotonic() ? structuredClone(found.record) : undefined;
     },
     put: async (record: IdempotencyRecord) => this.putAnswer(record),
@@ -178,7 +179,11 @@ export class PlainStore implements SessionStore {
   }
 
   readonly approvals: ApprovalStore = {
-    get: async (project, id) => structuredClone(this.kept.approvals.get(this.nameOf(project, id))),
+    get: async (project, id, reserve) => {
+      const found = this.kept.approvals.get(this.nameOf(project, id));
+      if (found) reserve?.(Buffer.byteLength(found.text));
+      return structuredClone(found);
+    },
     find: async (project, id) => {
       const found = this.kept.approvals.get(this.nameOf(project, id));
       return found && this.listed(found);

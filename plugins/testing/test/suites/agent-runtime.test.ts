@@ -103,8 +103,8 @@ t.test('finds each broken promise', async (t) => {
   t.same(await found({ claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint, release: () => {} } }) }), [
     CLAIMS,
   ]);
-  const kept: AgentRuntime['claim'] = async (key, fingerprint) => {
-    const claimed = await claiming.claim(key, fingerprint);
+  const kept: AgentRuntime['claim'] = async (key, fingerprint, account) => {
+    const claimed = await claiming.claim(key, fingerprint, account);
     return claimed.kind === 'new' ? { kind: 'new', claim: { ...claimed.claim, release: () => {} } } : claimed;
   };
   const claiming = runtime();

@@ -132,8 +132,8 @@ export class ConversationRoutes {
     return conversationBody(await this.#conversations.fork(id, { key, turns }, principal));
   }
 
-  async #cancel({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {
-    return conversationBody(await this.#conversations.cancel(id, principal));
+  async #cancel({ params: { id = '' }, principal, account }: HttpRequest): Promise<ConversationBody> {
+    return conversationBody(await this.#conversations.cancel(id, principal, account));
   }
 
   /** The number of complete turns up to and including an item. */

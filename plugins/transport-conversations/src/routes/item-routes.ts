@@ -57,12 +57,12 @@ export class ItemRoutes {
     throw invalidRequest('No item with this id was found in the conversation.', { status: 404, param: 'item_id' });
   }
 
-  async #create({ params: { id = '' }, body, principal }: HttpRequest): Promise<Page> {
+  async #create({ params: { id = '' }, body, principal, account }: HttpRequest): Promise<Page> {
     const { items } = body as { readonly items?: unknown };
     if (items == null) throw missingParameter('items');
     const { id: session } = await this.#conversations.get(id, principal);
     const given = someMessagesOf(items, this.#textOnly(session.agent, principal));
-    const { turns, toolOf } = await mapItemErrors(given, this.#conversations.append(id, given.messages, principal));
+    const { turns, toolOf } = await mapItemErrors(given, this.#conversations.append(id, given.messages, principal, account));
     // The caller sent these items, so all of them are shown.
     const made = turns.flatMap((turn) => itemsOf(turn, { conversation: id, toolVisibility: 'full', toolOf }));
     const page = new Page({ limit: made.length, maxBytes: Number.POSITIVE_INFINITY });

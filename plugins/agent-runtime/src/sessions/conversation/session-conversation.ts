@@ -47,7 +47,8 @@ export class SessionConversation implements TurnConversation {
     const stored = await history.current(task.account, { memory: deps.memory, storeCall }, signal);
     task.defer(() => history.idle());
     assertNotFull(stored);
-    const { system, added, calls } = await settleOpenCalls(records, request, history.id, stored.messages);
+    const asked = { ...request, account: task.account };
+    const { system, added, calls } = await settleOpenCalls(records, asked, history.id, stored.messages);
     const budget = await budgetFor(this.#context, [...system, ...added]);
     const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;

@@ -8,11 +8,11 @@ import {
   type SessionStore,
   SessionStores,
 } from '@plugboard/kernel';
-import { type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import { type Account, type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { callerFields, digestOf } from '../../engine/diagnostics/audit-fields.js';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
-import { type StoreCall, storeCalls } from '../store/store-call.js';
+import { reserveIn, type StoreCall, storeCalls } from '../store/store-call.js';
 import {
   type Approval,
   approvalIdOf,
@@ -31,7 +31,10 @@ export interface OpenApprovals {
   readonly copied: readonly string[];
 }
 
-/** Reads and changes the requests for approval in the store. Every change is made once. */
+/**
+ * Reads and changes the requests for approval in the store. Every change is made once, and what is
+ * read is reserved in the account of the request before.
+ */
 export class ApprovalRecords {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
@@ -49,8 +52,9 @@ export class ApprovalRecords {
     return this.#stores.one();
   }
 
-  async get(project: string, id: string): Promise<Approval | undefined> {
-    const stored = await this.#storeCall(() => this.#store.approvals.get(project, id), 'approvals.get');
+  async get(project: string, id: string, account: Account): Promise<Approval | undefined> {
+    const read = () => this.#store.approvals.get(project, id, reserveIn(account));
+    const stored = await this.#storeCall(read, 'approvals.get');
     return stored && approvalOf(stored);
   }
 
@@ -67,13 +71,13 @@ export class ApprovalRecords {
   }
 
   /** The open calls of a session that wait for a person, or did, in the order of the calls. */
-  async openIn(session: SessionId, callIds: readonly string[]): Promise<OpenApprovals> {
+  async openIn(session: SessionId, callIds: readonly string[], account: Account): Promise<OpenApprovals> {
     if (callIds.length === 0) return { approvals: [], copied: [] };
-    const found = await Promise.all(callIds.map((id) => this.get(session.project, approvalIdOf(id))));
+    const found = await Promise.all(callIds.map((id) => this.get(session.project, approvalIdOf(id), account)));
     const known = found.filter((approval) => approval !== undefined);
     const own = known.filter((approval) => isSame(approval.session, session));
     return {
-      approvals: await Promise.all(own.map((approval) => this.expire(approval))),
+      approvals: await Promise.all(own.map((approval) => this.expire(approval, account))),
       copied: known.filter((approval) => !own.includes(approval)).map(({ call }) => call.id),
     };
   }
@@ -82,16 +86,16 @@ export class ApprovalRecords {
    * The same for a session that is not loaded: of its messages, only the last turns are read, down
    * to the one with the calls (S-76).
    */
-  async openAtEnd(session: SessionId): Promise<OpenApprovals> {
+  async openAtEnd(session: SessionId, account: Account): Promise<OpenApprovals> {
     const messages: Message[] = [];
     for (let after: number | undefined; messages.every(({ role }) => role === 'tool'); ) {
-      const page = { order: 'desc', limit: 1, after } as const;
+      const page = { order: 'desc', limit: 1, after, reserve: reserveIn(account) } as const;
       const [last] = await this.#storeCall(() => this.#store.turns(session, page), 'turns', session);
       if (!last) break;
       messages.unshift(...last.messages);
       after = last.turn;
     }
-    return this.openIn(session, openToolCalls(messages));
+    return this.openIn(session, openToolCalls(messages), account);
   }
 
   /**
@@ -100,7 +104,7 @@ export class ApprovalRecords {
    *
    * @param decider the caller that decided; undefined if nobody did.
    */
-  async decide(approval: Approval, decision: Decision, decider?: Principal): Promise<Approval> {
+  async decide(approval: Approval, decision: Decision, account: Account, decider?: Principal): Promise<Approval> {
     let current: Approval | undefined = approval;
     while (current?.state === 'waiting') {
       const decided: Approval | undefined = await this.#replace(current, {
@@ -112,7 +116,7 @@ export class ApprovalRecords {
         this.#audit(decided, decision, decider);
         return decided;
       }
-      current = await this.get(approval.session.project, approval.id);
+      current = await this.get(approval.session.project, approval.id, account);
     }
     return current ?? approval;
   }
@@ -124,9 +128,9 @@ export class ApprovalRecords {
   }
 
   /** Decides about a call whose time is over. */
-  async expire(approval: Approval): Promise<Approval> {
+  async expire(approval: Approval, account: Account): Promise<Approval> {
     if (approval.state !== 'waiting' || this.#clock.now() < approval.expiresAt) return approval;
-    return this.decide(approval, { approve: false, by: 'expired' });
+    return this.decide(approval, { approve: false, by: 'expired' }, account);
   }
 
   /** Counts wrong codes that another caller tried. @returns how many there were. */

@@ -1,5 +1,12 @@
 import type { Message } from '@plugboard/kernel';
-import { type ApprovalDecision, openToolCalls, type SessionId, type TurnRequest, textOf } from '@plugboard/kernel/contracts';
+import {
+  type Account,
+  type ApprovalDecision,
+  openToolCalls,
+  type SessionId,
+  type TurnRequest,
+  textOf,
+} from '@plugboard/kernel/contracts';
 import { hasNewMessages, newMessages } from '../history/session-input.js';
 import { type Approval, isOwn } from './approval.js';
 import { approvalDecided, approvalNotFound, approvalPending } from './approval-errors.js';
@@ -20,6 +27,9 @@ export interface SettledRequest {
   readonly calls: SettledCalls;
 }
 
+/** A request with the account of its turn. */
+type AccountedRequest = TurnRequest & { readonly account: Account };
+
 /**
  * Reads a request to a session: its new messages, its results of the caller's calls and its
  * decisions, each of which is taken once. A request that goes on with another message overtakes
@@ -31,14 +41,14 @@ export interface SettledRequest {
  */
 export async function settleOpenCalls(
   records: ApprovalRecords,
-  request: TurnRequest,
+  request: AccountedRequest,
   session: SessionId,
   history: readonly Message[],
 ): Promise<SettledRequest> {
-  const { principal, approvals: items = [] } = request;
+  const { principal, account, approvals: items = [] } = request;
   const openIds = openToolCalls(history);
   if (items.length === 0 && openIds.length === 0) return { ...newMessages(history, request.messages), calls: NOTHING_OPEN };
-  const open = await records.openIn(session, openIds);
+  const open = await records.openIn(session, openIds, account);
   const { messages, decisions } = await readDecisions(records, request, open);
   const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
   const ofCaller = openIds.filter((id) => !waitsForPerson.has(id));
@@ -52,8 +62,8 @@ export async function settleOpenCalls(
     const decision = decisions?.get(approval.id);
     if (decision) {
       const { approve, reason } = decision;
-      settled.push(await records.decide(approval, { approve, reason, by: 'person' }, principal));
-    } else if (overtakes) settled.push(await records.decide(approval, { approve: false, by: 'overtaken' }, principal));
+      settled.push(await records.decide(approval, { approve, reason, by: 'person' }, account, principal));
+    } else if (overtakes) settled.push(await records.decide(approval, { approve: false, by: 'overtaken' }, account, principal));
     else settled.push(approval);
   }
   const calls = settledCalls(settled, open.copied, owed, overtakes);
@@ -64,14 +74,14 @@ export async function settleOpenCalls(
 /** The decisions of a request by the ids of what they are about, and its other messages. */
 async function readDecisions(
   records: ApprovalRecords,
-  { principal, messages, approvals: items = [] }: TurnRequest,
+  { principal, account, messages, approvals: items = [] }: AccountedRequest,
   { approvals }: OpenApprovals,
 ): Promise<{ readonly messages: readonly Message[]; readonly decisions: ReadonlyMap<string, ApprovalDecision> | undefined }> {
   const last = messages.at(-1);
   const text = approvals.length > 0 && last?.role === 'user' ? textOf(last.content) : '';
-  await assertOwn(records, { principal }, approvals, text);
+  await assertOwn(records, { principal, account }, approvals, text);
   const byId = new Map(approvals.map((approval) => [approval.id, approval]));
-  for (const item of items) await assertDecidable(records, { principal }, byId.get(item.id), item);
+  for (const item of items) await assertDecidable(records, { principal, account }, byId.get(item.id), item);
   const lines = decisionsIn(text, approvals);
   if (!lines) return { messages, decisions: items.length > 0 ? decisionsById(items) : undefined };
   return { messages: messages.slice(0, -1), decisions: decisionsById([...items, ...lines]) };
@@ -85,7 +95,7 @@ function decisionsById(decisions: readonly ApprovalDecision[]): ReadonlyMap<stri
 /** @throws TurnError if calls wait for another caller, who alone may go on. */
 async function assertOwn(
   records: ApprovalRecords,
-  { principal }: Pick<TurnRequest, 'principal'>,
+  { principal, account }: Pick<AccountedRequest, 'principal' | 'account'>,
   approvals: readonly Approval[],
   text: string,
 ): Promise<void> {
@@ -95,8 +105,8 @@ async function assertOwn(
   for (const approval of codes > 0 ? foreign : []) {
     if (approval.state !== 'waiting') continue;
     if ((await records.countWrongCodes(approval, codes)) < MAX_WRONG_CODES) continue;
-    const current = (await records.get(approval.session.project, approval.id)) ?? approval;
-    await records.decide(current, { approve: false, by: 'guessed' }, principal);
+    const current = (await records.get(approval.session.project, approval.id, account)) ?? approval;
+    await records.decide(current, { approve: false, by: 'guessed' }, account, principal);
   }
   throw approvalPending();
 }
@@ -107,11 +117,11 @@ async function assertOwn(
  */
 async function assertDecidable(
   records: ApprovalRecords,
-  { principal }: Pick<TurnRequest, 'principal'>,
+  { principal, account }: Pick<AccountedRequest, 'principal' | 'account'>,
   open: Approval | undefined,
   item: ApprovalDecision,
 ): Promise<void> {
-  const known = open ?? (await records.get(principal.project, item.id));
+  const known = open ?? (await records.get(principal.project, item.id, account));
   if (!known || !isOwn(known, principal)) throw approvalNotFound(item.id);
   // Of a call that was denied without a person, the model is told, whatever this decision says.
   const isOther = open?.decision?.by === 'person' && item.approve !== open.decision.approve;

@@ -7,6 +7,7 @@ import {
   SessionStores,
 } from '@plugboard/kernel';
 import type {
+  Account,
   ClaimResult,
   IdempotencyClaim,
   IdempotencyKey,
@@ -16,7 +17,7 @@ import type {
 import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { IdempotentTurn } from '../../engine/turn/turn-task.js';
-import { type StoreCall, storeCalls } from './store-call.js';
+import { reserveIn, type StoreCall, storeCalls } from './store-call.js';
 
 /**
  * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
@@ -43,7 +44,7 @@ export class IdempotencyClaims {
   }
 
   /** @see AgentRuntime.claim */
-  async claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
+  async claim(key: IdempotencyKey, fingerprint: string, account: Account): Promise<ClaimResult> {
     const name = nameOf(key);
     while (this.#asking.has(name)) await this.#asking.get(name);
     const claimed = this.#claimed.get(name);
@@ -52,7 +53,8 @@ export class IdempotencyClaims {
     const asked = Promise.withResolvers<void>();
     this.#asking.set(name, asked.promise);
     try {
-      const record = await this.#storeCall(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
+      const read = () => this.#stores.one().idempotency.get(key, reserveIn(account));
+      const record = await this.#storeCall(read, 'idempotency.get');
       if (record) return claimResultOf(record, fingerprint);
       const claim: IdempotencyClaim = {
         key,
@@ -64,6 +66,7 @@ export class IdempotencyClaims {
       this.#claimed.set(name, claim);
       return { kind: 'new', claim };
     } catch (err) {
+      if (err instanceof TurnError && err.code === 'overloaded') return { kind: 'failed', failure: failureOf(err, false) };
       this.#log.warn({ err }, 'a request was not run: the session store failed to check its idempotency key');
       const unknown = new TurnError('store_failed', 'The session store failed; the turn was not run.', { cause: err });
       return { kind: 'failed', failure: failureOf(unknown, false) };

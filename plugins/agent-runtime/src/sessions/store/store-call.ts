@@ -1,6 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
+import { Account, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { startSpan } from '../../engine/diagnostics/channels.js';
 import { assertNotBlocked, unblock } from './blocked-sessions.js';
 
@@ -42,6 +42,11 @@ function messageOf(operation: string): string {
   // What a store begins too late is abandoned.
   if (operation === 'begin') return 'The session store failed; the turn was not run.';
   return 'The session store failed, and it is unknown whether the request was stored. Read the session before you send it again.';
+}
+
+/** Reserves what a store is about to read, as messages. */
+export function reserveIn(account: Account): (bytes: number) => void {
+  return (bytes) => account.require(Account.costOf(bytes));
 }
 
 /** @param timeout time limit of one operation, in milliseconds. */

@@ -3,6 +3,7 @@ import type { Interceptor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import {
+  accountOf,
   answerWith,
   collect,
   endOf,
@@ -70,8 +71,8 @@ t.test('the look-up of an idempotency key has a time limit of 30 seconds', async
   store.idempotency.get = () => new Promise(() => {});
   const app = await startRuntime({ agents, models: { fast: new ScriptedModel(() => answerWith('x')) }, store, clock });
   const key = { project: 'default', route: '/', key: 'k' };
-  const first = app.runtime.claim(key, 'a');
-  const second = app.runtime.claim(key, 'a');
+  const first = app.runtime.claim(key, 'a', accountOf());
+  const second = app.runtime.claim(key, 'a', accountOf());
   clock.advance(30_000);
   store.idempotency.get = get;
   t.match(await first, { kind: 'failed', failure: { code: 'store_failed' } });
@@ -95,7 +96,7 @@ t.test('a commit that never settles releases the turn’s permit and its key', a
     clock,
   });
   const key = { project: 'default', route: '/', key: 'k' };
-  const claimed = await app.runtime.claim(key, 'a');
+  const claimed = await app.runtime.claim(key, 'a', accountOf());
   if (claimed.kind !== 'new') throw new Error(claimed.kind);
   const recorder = { add() {}, text: () => '' };
   const turn = collect(
@@ -105,7 +106,7 @@ t.test('a commit that never settles releases the turn’s permit and its key', a
   clock.advance(30_000);
   t.match(endOf(await turn), { failure: { code: 'store_failed' } });
   store.commit = commit;
-  t.match(await app.runtime.claim(key, 'b'), { kind: 'new' }, 'the key is free');
+  t.match(await app.runtime.claim(key, 'b', accountOf()), { kind: 'new' }, 'the key is free');
   t.match(endOf(await collect(app.runtime.run(request(app.target(), { session: { key: 's' } })))), { type: 'finished' });
 });
 

@@ -129,12 +129,12 @@ t.test('run counts a turn, unless its transport has counted it', async (t) => {
 t.test('a turn that is refused gives its idempotency key back', async (t) => {
   const { app } = await open();
   const key = { project: 'default', route: '/', key: 'k' };
-  const claimed = await app.runtime.claim(key, 'a');
+  const claimed = await app.runtime.claim(key, 'a', accountOf());
   if (claimed.kind !== 'new') throw new Error(claimed.kind);
   const recorder = { add: () => {}, text: () => '' };
   t.equal(
     await endWith(app, { messages: [{ role: 'user' }], idempotency: { claim: claimed.claim, recorder } }),
     'invalid_request messages[0]',
   );
-  t.match(await app.runtime.claim(key, 'b'), { kind: 'new' });
+  t.match(await app.runtime.claim(key, 'b', accountOf()), { kind: 'new' });
 });

@@ -4,6 +4,7 @@ import t from 'tap';
 import { channels } from '../../../src/engine/diagnostics/channels.js';
 import { tokensOf } from '../../../src/engine/messages/message-size.js';
 import {
+  accountOf,
   answerWith,
   call,
   callTools,
@@ -335,7 +336,7 @@ t.test('a replayed answer includes the usage of a summary', async (t) => {
   await scene.send('one');
   t.equal(textOfEvents(await scene.send('two')), 're: two');
   const key = { project: 'default', route: '/', key: 'k' };
-  const claimed = await scene.runtime.claim(key, 'f');
+  const claimed = await scene.runtime.claim(key, 'f', accountOf());
   const counted: number[] = [];
   const recorder = {
     add: (events: readonly { type: string; usage?: { promptTokens: number } }[]) => {

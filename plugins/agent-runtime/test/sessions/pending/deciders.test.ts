@@ -11,7 +11,7 @@ t.test('AP-6 another caller decides nothing, and is refused while calls wait', a
   t.match(endOf(await app.ask('Hello', { principal: BEN })), { failure: { code: 'approval_pending' } });
   const items: ApprovalDecision[] = [{ id, approve: true }];
   t.match(endOf(await app.ask(undefined, { principal: BEN, approvals: items })), { failure: { code: 'approval_pending' } });
-  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, BEN), { code: 'approval_not_found' });
+  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, BEN, accountOf()), { code: 'approval_not_found' });
   t.strictSame(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, BEN, accountOf()), []);
   t.strictSame(app.ran, []);
   await app.ask(`approve ${code}`);
@@ -33,22 +33,22 @@ t.test('AP-6 an approver lists and decides, and the loop goes on with the next r
   const shown = { id, session: 's', agent: 'assistant', tool: { entry: 'shell', name: 'run' }, arguments: '{"command":"ls"}' };
   for (const principal of [ANNA, BOSS])
     t.match(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, principal, accountOf()), [shown]);
-  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, { ...BOSS, project: 'other' }), {
+  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, { ...BOSS, project: 'other' }, accountOf()), {
     code: 'approval_not_found',
   });
-  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, { ...BOSS, agents: ['x'] }), {
+  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, { ...BOSS, agents: ['x'] }, accountOf()), {
     code: 'approval_not_found',
   });
-  t.match(await app.runtime.approvals.decide(id, { approve: true }, BOSS), shown);
+  t.match(await app.runtime.approvals.decide(id, { approve: true }, BOSS, accountOf()), shown);
   t.strictSame(app.ran, [], 'no model or tool runs without a caller');
-  await t.rejects(app.runtime.approvals.decide(id, { approve: false }, BOSS), {
+  await t.rejects(app.runtime.approvals.decide(id, { approve: false }, BOSS, accountOf()), {
     code: 'approval_decided',
     message: /was approved/,
   });
   await app.ask('And then?');
   t.strictSame(app.ran, ['ls']);
   t.match(app.model.asked[1]?.messages.slice(-2), [{ role: 'tool', content: 'done' }, user('And then?')]);
-  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, BOSS), { code: 'approval_decided' });
+  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, BOSS, accountOf()), { code: 'approval_decided' });
 });
 
 t.test('AP-6 on an open server every caller may decide', async (t) => {

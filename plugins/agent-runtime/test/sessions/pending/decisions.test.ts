@@ -68,7 +68,7 @@ t.test('AP-4 what nobody decides in time counts as denied', async (t) => {
   const [{ code = '', id = '' } = {}] = asked(await app.ask('List it'));
   clock.advance(60_000);
   t.strictSame(await app.runtime.approvals.list({ limit: 5, order: 'asc' }, ANNA, accountOf()), []);
-  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, ANNA), { code: 'approval_expired' });
+  await t.rejects(app.runtime.approvals.decide(id, { approve: true }, ANNA, accountOf()), { code: 'approval_expired' });
   await app.ask(`approve ${code}`);
   t.strictSame(app.ran, []);
   t.strictSame(results(app, 1), ['The call was denied and did not run: nobody approved it in time.']);
@@ -125,9 +125,9 @@ t.test('AP-5 decisions at once run the call once, and the second one is an ordin
   const attempts = await Promise.allSettled([
     app.ask(`approve ${code}`),
     app.ask(undefined, { approvals: [{ id, approve: true }] }),
-    app.runtime.approvals.decide(id, { approve: true }, BOSS),
+    app.runtime.approvals.decide(id, { approve: true }, BOSS, accountOf()),
     app.ask(`approve ${code}`),
-    app.runtime.approvals.decide(id, { approve: false }, BOSS),
+    app.runtime.approvals.decide(id, { approve: false }, BOSS, accountOf()),
   ]);
   t.strictSame(app.ran, ['ls']);
   t.equal(app.audit().filter(({ event }) => event === 'approval_decided').length, 1);
@@ -185,7 +185,7 @@ t.test('S-76 a cancel reads the last turn of a session alone, and denies what wa
     return found;
   };
   store.load = () => Promise.reject(new Error('loads the session'));
-  await app.runtime.conversations.cancel(idOf, ANNA);
+  await app.runtime.conversations.cancel(idOf, ANNA, accountOf());
   t.strictSame(read, [2]);
   t.match(app.audit().at(-1), { event: 'approval_decided', approve: false, by: 'cancelled' });
 });
@@ -194,12 +194,12 @@ t.test('a session whose calls wait: append is refused, cancel denies, a fork cop
   const steps = () => [callTools(['shell__run', { command: 'ls' }]), answerWith('Done.'), answerWith('Done.')];
   const app = await start({ steps: steps() });
   const [{ code = '' } = {}] = asked(await app.ask('List it'));
-  await t.rejects(app.runtime.conversations.append(idOf, [user('x')], ANNA), { code: 'approval_pending' });
+  await t.rejects(app.runtime.conversations.append(idOf, [user('x')], ANNA, accountOf()), { code: 'approval_pending' });
   await app.runtime.conversations.fork(idOf, { key: 'copy' }, ANNA);
   await app.ask(`approve ${code}`, { session: { key: 'copy' } });
   t.strictSame(app.ran, []);
   t.match(results(app, 1), [/denied and did not run: the conversation was copied/]);
-  await app.runtime.conversations.cancel(idOf, ANNA);
+  await app.runtime.conversations.cancel(idOf, ANNA, accountOf());
   await app.ask(`approve ${code}`);
   t.strictSame(app.ran, []);
   t.match(results(app, 2), [/the conversation was cancelled before anybody approved it/]);

@@ -4,6 +4,7 @@ import type { AnswerRecorder, ClaimResult, IdempotencyKey, IdempotencyRecord, Tu
 import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import {
+  accountOf,
   answerWith,
   callTools,
   collect,
@@ -39,7 +40,7 @@ async function idempotentClient(options: TestRuntimeOptions) {
   const { runtime, store, target, lines } = await startRuntime(options);
   /** Claims the key, and runs the turn if it may. */
   const send = async (more: Partial<TurnRequest> = {}, key = KEY, fingerprint = 'f1'): Promise<ClaimResult | AgentEvent[]> => {
-    const claimed = await runtime.claim(key, fingerprint);
+    const claimed = await runtime.claim(key, fingerprint, accountOf());
     if (claimed.kind !== 'new') return claimed;
     const idempotency = { claim: claimed.claim, recorder: new Recorder() };
     return collect(runtime.run(request(target(), { idempotency, ...more })));
@@ -211,7 +212,7 @@ t.test('an overdue turn frees its key unless its tools had started', async (t) =
     t.match(endOf(await turn), { failure: { code: 'stopped' } });
     await stopped;
     await setImmediate();
-    const claimed = await runtime.claim(KEY, 'f1');
+    const claimed = await runtime.claim(KEY, 'f1', accountOf());
     t.match(claimed, hasTool ? { kind: 'replay', text: 'failed: stopped' } : { kind: 'new' });
     held.open();
     await setImmediate();
@@ -252,7 +253,7 @@ t.test('a session store that fails', async (t) => {
   t.test('during the look-up: the turn is not run, and a warning is logged', async (t) => {
     const { runtime, store, lines } = await idempotentClient({ models: { fast: new ScriptedModel([]) } });
     store.idempotency.get = broken;
-    t.match(await runtime.claim(KEY, 'f1'), { kind: 'failed', failure: { code: 'store_failed', toolsRan: false } });
+    t.match(await runtime.claim(KEY, 'f1', accountOf()), { kind: 'failed', failure: { code: 'store_failed', toolsRan: false } });
     t.match(lines.at(-1), { level: 'warn', msg: /^a request was not run/ });
   });
 
@@ -287,15 +288,15 @@ t.test('a session store that fails', async (t) => {
 
 t.test('a claim that no turn was run with is released by its owner', async (t) => {
   const { runtime, send } = await idempotentClient({ models: { fast: new ScriptedModel(() => answerWith('ok')) } });
-  const first = await runtime.claim(KEY, 'f1');
+  const first = await runtime.claim(KEY, 'f1', accountOf());
   if (first.kind !== 'new') throw new Error(first.kind);
-  t.match(await runtime.claim(KEY, 'f1'), { kind: 'running' });
+  t.match(await runtime.claim(KEY, 'f1', accountOf()), { kind: 'running' });
   first.claim.release();
   first.claim.release();
-  const second = await runtime.claim(KEY, 'f2');
+  const second = await runtime.claim(KEY, 'f2', accountOf());
   t.match(second, { kind: 'new' });
   first.claim.release();
-  t.match(await runtime.claim(KEY, 'f2'), { kind: 'running' }, 'a released claim frees no later one');
+  t.match(await runtime.claim(KEY, 'f2', accountOf()), { kind: 'running' }, 'a released claim frees no later one');
   if (second.kind === 'new') second.claim.release();
   t.match(endOf((await send()) as AgentEvent[]), { type: 'finished' });
 });
@@ -304,12 +305,12 @@ t.test('releasing a claim does not free the key of its turn', async (t) => {
   const at = gate();
   const model = new ScriptedModel(() => [at.pass(), ...answerWith('ok')]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
-  const claimed = await runtime.claim(KEY, 'f1');
+  const claimed = await runtime.claim(KEY, 'f1', accountOf());
   if (claimed.kind !== 'new') throw new Error(claimed.kind);
   const turn = collect(runtime.run(request(target(), { idempotency: { claim: claimed.claim, recorder: new Recorder() } })));
   claimed.claim.release();
-  t.match(await runtime.claim(KEY, 'f1'), { kind: 'running' });
+  t.match(await runtime.claim(KEY, 'f1', accountOf()), { kind: 'running' });
   at.open();
   await turn;
-  t.match(await runtime.claim(KEY, 'f1'), { kind: 'replay' });
+  t.match(await runtime.claim(KEY, 'f1', accountOf()), { kind: 'replay' });
 });

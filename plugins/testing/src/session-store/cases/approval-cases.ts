@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { SessionStore } from '@plugboard/kernel';
 import { type ApprovalChange, type ApprovalPage, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
-import { SESSION, turn } from '../support/assertions.js';
+import { assertAnnounced, SESSION, turn } from '../support/assertions.js';
 import type { Suite } from '../support/suite.js';
 
 const OTHER = { ...SESSION, key: 'ben', agent: 'billing' };
@@ -19,6 +19,12 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
     const shown = await store.approvals.find(SESSION.project, 'mcpr_1');
     assert.deepEqual(shown && { ...shown, session: { ...shown.session } }, listed);
     for (const find of ['get', 'find'] as const) assert.equal(await store.approvals[find](SESSION.project, 'mcpr_3'), undefined);
+  });
+
+  add('says how large an approval is before it is read', async (store) => {
+    await ask(store, SESSION, ['mcpr_1']);
+    const bytes = Buffer.byteLength((await get(store, 'mcpr_1'))?.text ?? '');
+    await assertAnnounced(bytes, (reserve) => store.approvals.get(SESSION.project, 'mcpr_1', reserve));
   });
 
   add('stores no approval of a turn that is refused', async (store) => {

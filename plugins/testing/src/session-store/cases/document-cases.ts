@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DAY, SESSION, turn } from '../support/assertions.js';
+import { assertAnnounced, DAY, SESSION, turn } from '../support/assertions.js';
 import type { Suite } from '../support/suite.js';
 
 const OTHER = { ...SESSION, key: 'ben' };
@@ -20,15 +20,7 @@ export function documentCases({ add, clock, canReopen }: Suite): void {
   add('says how large a document is before it is read', async (store) => {
     await store.commit(SESSION, { expected: 0, messages: turn(1) });
     await store.documents.put(SESSION, 'resp_1', 'ü'.repeat(1_000));
-    const sizes: number[] = [];
-    await store.documents.get(SESSION.project, 'resp_1', (bytes) => sizes.push(bytes));
-    await store.documents.get(SESSION.project, 'resp_2', (bytes) => sizes.push(bytes));
-    assert.deepEqual(sizes, [2_000]);
-    const full = new Error('full');
-    const reserve = () => {
-      throw full;
-    };
-    await assert.rejects(store.documents.get(SESSION.project, 'resp_1', reserve), (error) => error === full);
+    await assertAnnounced(2_000, (reserve) => store.documents.get(SESSION.project, 'resp_1', reserve));
   });
 
   add('isolates the documents of projects', async (store) => {

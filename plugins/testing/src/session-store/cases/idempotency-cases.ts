@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type IdempotencyKey, type IdempotencyRecord, VersionConflict } from '@plugboard/kernel/contracts';
-import { assertLoaded, HOUR, MINUTE, SESSION, turn } from '../support/assertions.js';
+import { assertAnnounced, assertLoaded, HOUR, MINUTE, SESSION, turn } from '../support/assertions.js';
 import { UNUSUAL_KEYS, UNUSUAL_TEXTS } from '../support/fixtures.js';
 import type { Suite } from '../support/suite.js';
 
@@ -17,6 +17,11 @@ export function idempotencyCases({ add, clock, canReopen }: Suite): void {
       await idempotency.put(record({ result: { text } }));
       assert.deepEqual(await idempotency.get(KEY), record({ result: { text } }));
     }
+  });
+
+  add('says how large a recorded answer is before it is read', async ({ idempotency }) => {
+    await idempotency.put(record({ result: { text: 'ü'.repeat(1_000) } }));
+    await assertAnnounced(2_000, (reserve) => idempotency.get(KEY, reserve));
   });
 
   add('treats idempotency keys as data and separates them by project, route and key', async ({ idempotency }) => {

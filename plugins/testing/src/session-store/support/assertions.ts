@@ -73,3 +73,23 @@ export async function assertInfo(
   assert.deepEqual([info.id, conversation], [id, conversationId(id)]);
   return info;
 }
+
+/**
+ * Asserts that a store says how large a text is before it reads it, and throws on what `reserve`
+ * throws.
+ */
+export async function assertAnnounced(
+  bytes: number,
+  read: (reserve: (bytes: number) => void) => Promise<unknown>,
+): Promise<void> {
+  let announced = 0;
+  await read((size) => {
+    announced += size;
+  });
+  assert.ok(announced >= bytes, `it announces ${announced} bytes before it reads ${bytes}`);
+  const full = new Error('full');
+  const reserve = () => {
+    throw full;
+  };
+  await assert.rejects(read(reserve), (error) => error === full);
+}
