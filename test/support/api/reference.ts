@@ -48,12 +48,12 @@ function described({ kind, stability, summary, tags, signature, declaration }: A
   const text = isStable && kind !== 'class' && /^1\. /m.test(summary) ? summary : firstSentence(summary);
   const errors = tags.filter((tag) => tag.startsWith('@throws'));
   const said = [...(isStable ? [] : ['@experimental']), text, ...errors].join(' ');
-  return `/** ${said} */\n${compact(isStable ? withShortComments(declaration) : withoutMembers(kind, signature))}`;
+  return `${said.includes('\n') ? `/** ${said} */` : `// ${said}`}\n${compact(isStable ? withShortComments(declaration) : withoutMembers(kind, signature))}`;
 }
 
 /** The members of an experimental interface are left to the editor. */
 function withoutMembers(kind: string, signature: string): string {
-  return kind === 'interface' ? signature.replace(/\{[\s\S]*\}$/, '{ … }') : signature;
+  return kind === 'interface' ? signature.replace(/ \{[\s\S]*\}$/, ';') : signature;
 }
 
 /** The units of numbers: what a name and a type do not say. */
@@ -64,7 +64,7 @@ function withShortComments(declaration: string): string {
   return declaration.replace(/\s*\/\*\*([\s\S]*?)\*\//g, (_, text: string) => {
     const sentences = sentencesOf(text.replaceAll(/^\s*\* ?/gm, ''));
     const kept = sentences.filter((sentence) => sentence.startsWith('@throws') || UNIT.test(sentence));
-    return kept.length === 0 ? '' : `\n    /** ${kept.join(' ')} */`;
+    return kept.length === 0 ? '' : `\n    // ${kept.join(' ')}`;
   });
 }
 
