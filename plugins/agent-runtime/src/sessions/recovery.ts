@@ -2,6 +2,7 @@ import type { Logger, Message, SessionStore } from '@plugboard/kernel';
 import type { AssistantMessage, InterruptedTurn } from '@plugboard/kernel/contracts';
 import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import type { RestartPolicy } from '../engine/directory/agent.js';
+import { messagesAtEnd } from './history/messages-at-end.js';
 import { newMessages } from './history/session-input.js';
 import { approvalIdOf } from './pending/approval.js';
 import { interruptedRecord } from './turn-record.js';
@@ -34,10 +35,11 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
  * there.
  */
 async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn, log: Logger): Promise<void> {
-  const { version, messages } = await store.load(id);
+  const version = await store.version(id);
+  const messages = await messagesAtEnd((page) => store.turns(id, page));
   // A turn that went on with calls that were approved is not closed: the next one goes on with
   // them.
-  const approvals = openToolCalls(messages).map((callId) => store.approvals.get(id.project, approvalIdOf(callId)));
+  const approvals = openToolCalls(messages).map((callId) => store.approvals.find(id.project, approvalIdOf(callId)));
   const waits = (await Promise.all(approvals)).some((approval) => approval !== undefined);
   const added = waits ? undefined : appendable(messages, input);
   if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE], record: interruptedRecord() });

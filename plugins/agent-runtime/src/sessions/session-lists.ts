@@ -90,9 +90,9 @@ export class SessionLists {
       .filter(({ id }) => agents?.includes(id.agent) ?? true)
       .filter((one) => user === undefined || one.user === user)
       .filter(({ since }) => after === undefined || sign * (since - after.updatedAt) > 0);
-    const stored = await Promise.all(all.map(({ id }) => this.#storeCall(() => this.#store.info(id), 'info', id)));
+    const stored = await Promise.all(all.map((one) => one.isStored(this.#storeCall)));
     return all
-      .filter((_, at) => stored[at] === undefined)
+      .filter((_, at) => !stored[at])
       .sort((a, b) => sign * (a.since - b.since))
       .map(begunInfo);
   }

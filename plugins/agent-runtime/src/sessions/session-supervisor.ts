@@ -10,6 +10,7 @@ import { SessionHistory } from './conversation/session-history.js';
 import { SessionActor } from './session-actor.js';
 import { SessionWatch } from './session-watch.js';
 import { isBlocked } from './store/blocked-sessions.js';
+import type { StoreCall } from './store/store-call.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -145,6 +146,7 @@ export class SessionSupervisor {
         since,
         user: turn.request.session?.user,
         messages: turn.request.messages,
+        isStored: (storeCall) => history.isStored(storeCall),
       });
     }
     return begun;
@@ -281,6 +283,8 @@ export interface BegunSession {
   readonly user: string | undefined;
   /** Of the turn's request. */
   readonly messages: readonly Message[];
+  /** @see SessionHistory.isStored */
+  isStored(storeCall: StoreCall): Promise<boolean>;
 }
 
 function recent(crashes: readonly number[], now: number): number[] {

@@ -47,3 +47,13 @@ t.test('keep-input: results of calls that a later turn has closed are not stored
   t.strictSame(messages, kept);
   t.match(warnings, [/^the server died during a turn/, /does not fit after the stored messages of its session/]);
 });
+
+t.test('S-76 keep-input: of the session, only the last turns are read', async (t) => {
+  const recover = async () => [{ id: ID, turnId: 'turn_cut', input: [user('two')] }];
+  const load = () => Promise.reject(new Error('the whole session was loaded'));
+  const store = storeWith({ recover, load });
+  await store.commit(ID, { expected: 0, messages: [user('one'), { role: 'assistant', content: 'ok' }] });
+  const agents = { assistant: { model: 'fast', onRestart: 'keep-input' } };
+  await startRuntime({ agents, models: { fast: new ScriptedModel([]) }, store });
+  t.match(await store.turns(ID, { limit: 1, order: 'desc' }), [{ turn: 2, messages: [user('two'), NOTE] }]);
+});

@@ -400,6 +400,27 @@ t.test('a session whose first turn runs is found, cancelled and deleted, also if
   }
 });
 
+t.test('the sessions whose first turn runs are looked up once, however many pages are read', async (t) => {
+  const { model } = gatedModel();
+  const { conversations, send, store } = await conversing({ models: { fast: model } });
+  const asked: string[] = [];
+  const { info } = store;
+  (store as { -readonly [K in keyof SessionStore]: SessionStore[K] }).info = (id) => {
+    asked.push(id.key);
+    return info.call(store, id);
+  };
+  const keys = ['a', 'b', 'c', 'd', 'e'];
+  const caller = new AbortController();
+  const turns = keys.map((key) => send('Hello', { key }, caller.signal));
+  for (let page = 0; page < 4; page++) {
+    const listed = await conversations.list({ limit: 10, order: 'asc' }, OPEN, accountOf());
+    t.strictSame(listed.map(({ id }) => id.key).sort(), keys);
+  }
+  t.ok(asked.length <= 2 * keys.length, 'once by the list, and once by the turn that loads it');
+  caller.abort();
+  await Promise.all(turns);
+});
+
 t.test('a key for a new session is checked', async (t) => {
   const { conversations, send, target } = await conversing();
   await send('Hello');

@@ -35,6 +35,8 @@ export class SessionHistory {
   #conversation: string | undefined;
   readonly #onResize: (bytes: number) => void;
   #known: LoadedSession | undefined;
+  /** Whether the store has the session, once that is known. */
+  #isStored: boolean | undefined;
   /** Where its memory is reserved while a turn uses it. */
   #reservation: { readonly account: Account; readonly bytes: number } | undefined;
   /** What was reported to `#onResize`. */
@@ -60,9 +62,15 @@ export class SessionHistory {
     return this.#cachedBytes;
   }
 
-  /** Whether the store may not have the session: it was not loaded, or had no turns then. */
+  /** Whether the store may not have the session. */
   get mayBeNew(): boolean {
-    return this.#known === undefined || this.#known.turns === 0;
+    return this.#isStored !== true;
+  }
+
+  /** Whether the store has the session: asked once, unless its turn has found out. */
+  async isStored(storeCall: StoreCall): Promise<boolean> {
+    this.#isStored ??= (await storeCall(() => this.store.info(this.id), 'info', this.id)) !== undefined;
+    return this.#isStored;
   }
 
   /** Drops the cache. The next turn loads the conversation again. */
@@ -85,6 +93,7 @@ export class SessionHistory {
   idle(): void {
     this.#reservation?.account.release(this.#reservation.bytes);
     this.#reservation = undefined;
+    if (!this.#isStored) this.#isStored = undefined; // it may be created between turns
     this.#report();
   }
 
@@ -100,7 +109,9 @@ export class SessionHistory {
   }
 
   async #load(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
-    const expected = (await storeCall(() => this.store.info(this.id), 'info', this.id))?.bytes ?? 0;
+    const info = await storeCall(() => this.store.info(this.id), 'info', this.id);
+    const expected = info?.bytes ?? 0;
+    this.#isStored = info !== undefined;
     await memory.reserve(account, expected, signal);
     const stored = await storeCall(() => this.store.load(this.id), 'load', this.id);
     if (stored.bytes > expected) account.require(Account.costOf(stored.bytes - expected));
@@ -147,6 +158,7 @@ export class SessionHistory {
     let committed: LoadedSession | undefined;
     try {
       await this.store.commit(this.id, { ...turn, expected: version });
+      this.#isStored = true;
       messages.push(...turn.messages);
       const added = turn.messages.reduce((sum, message) => sum + bytesOf(message), 0);
       committed = { version: version + 1, turns: turns + 1, messages, bytes: bytes + added, summary };

@@ -2,16 +2,23 @@ import {
   audit,
   type Extensions,
   type Logger,
-  type Message,
   type PluginContext,
   type Principal,
   type SessionStore,
   SessionStores,
 } from '@plugboard/kernel';
-import { type Account, type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
+import {
+  type Account,
+  type ApprovalPage,
+  ExpiryClock,
+  openToolCalls,
+  type SessionId,
+  type TurnPage,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { callerFields, digestOf } from '../../engine/diagnostics/audit-fields.js';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
+import { messagesAtEnd } from '../history/messages-at-end.js';
 import { reserveIn, type StoreCall, storeCalls } from '../store/store-call.js';
 import {
   type Approval,
@@ -82,20 +89,11 @@ export class ApprovalRecords {
     };
   }
 
-  /**
-   * The same for a session that is not loaded: of its messages, only the last turns are read, down
-   * to the one with the calls (S-76).
-   */
+  /** The same for a session that is not loaded: only its last turns are read (S-76). */
   async openAtEnd(session: SessionId, account: Account): Promise<OpenApprovals> {
-    const messages: Message[] = [];
-    for (let after: number | undefined; messages.every(({ role }) => role === 'tool'); ) {
-      const page = { order: 'desc', limit: 1, after, reserve: reserveIn(account) } as const;
-      const [last] = await this.#storeCall(() => this.#store.turns(session, page), 'turns', session);
-      if (!last) break;
-      messages.unshift(...last.messages);
-      after = last.turn;
-    }
-    return this.openIn(session, openToolCalls(messages), account);
+    const reserve = reserveIn(account);
+    const read = (page: TurnPage) => this.#storeCall(() => this.#store.turns(session, { ...page, reserve }), 'turns', session);
+    return this.openIn(session, openToolCalls(await messagesAtEnd(read)), account);
   }
 
   /**
