@@ -150,6 +150,26 @@ t.test('a chat that keeps nothing does not say how to go on', async (t) => {
   t.notMatch(chat.output, 'To go on');
 });
 
+t.test('a chat in a session of the memory store does not say how to go on: nothing is kept', async (t) => {
+  const config = 'models: { fast: { use: demo } }\nagents: { assistant: { model: fast } }\n';
+  const folder = t.testdir({
+    'memory.yaml': `sessions: { use: memory }\n${config}`,
+    'sqlite.yaml': `sessions: { use: sqlite }\n${config}`,
+  });
+  for (const [file, says] of [
+    ['memory.yaml', false],
+    ['sqlite.yaml', true],
+  ] as const) {
+    const chat = Chat.onTerminal(t, ['-c', join(folder, file), '--session', 'trip']);
+    await chat.shows('you ›');
+    chat.type('Hi\r');
+    await chat.shows('you ›', 2);
+    chat.type('/exit\r');
+    t.equal(await chat.code(), 0);
+    t.equal(chat.output.includes('To go on: plugboard chat assistant --session trip'), says, file);
+  }
+});
+
 for (const where of ['on a server', 'in process'] as const) {
   t.test(`approvals are asked for and decided ${where}`, async (t) => {
     const server = await TestServer.start(t, LIVE_TRANSPORTS + APPROVE);

@@ -122,10 +122,15 @@ export class ConversationHistory {
     return versionsOf(this.branches, session, number || after + 1);
   }
 
-  /** Shows what became of calls that a message has overtaken: it may have approved them. */
+  /**
+   * Shows what became of calls that a message has overtaken, which may have approved them, and of
+   * those that were approved now and did not run: that may have been too late.
+   */
   async readDecisions() {
     const { session, turns } = this.#chat;
-    const isOpen = turns.slice(0, -1).some(({ items }) => items.some((item) => item.kind === 'tool' && item.status === 'denied'));
+    const has = (/** @type {Turn} */ { items }, /** @type {string} */ status) =>
+      items.some((item) => item.kind === 'tool' && item.status === status);
+    const isOpen = turns.some((turn, at) => has(turn, at < turns.length - 1 ? 'denied' : 'approved'));
     if (!session || !isOpen) return;
     const { items } = await this.#sessions.items(session.id);
     applyDecisions(turns, items);

@@ -5,6 +5,7 @@ import { standardError, systemIds } from '@plugboard/kernel/internal';
 import { composeServer } from '../server/compose.js';
 import { PrivateEnvironment } from '../server/private-environment.js';
 import { runningConfigs } from '../server/running-config.js';
+import { serverInfo } from '../server/server-info.js';
 import {
   type ChatAgents,
   ChatError,
@@ -42,7 +43,7 @@ export async function openInProcess(file: string, keepsSessions: boolean): Promi
     const message = error instanceof Error ? error.message : String(error);
     throw new ChatError(keepsSessions ? message + talkToServer(file) : message);
   }
-  return new InProcess(server, keepsSessions);
+  return new InProcess(server, keepsSessions && serverInfo(server).sessions !== 'memory');
 }
 
 /** How to use the sessions of a server that has them open. */

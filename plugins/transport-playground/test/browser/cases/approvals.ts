@@ -132,8 +132,9 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
     await page.ask('Where is the treasure?');
     await setTimeout(1100);
     await page.button('Approve desk/lookup').click();
-    await page.page.getByText('was denied: nobody approved it in time').waitFor();
+    await page.page.getByText('was denied: nobody approved it in time').first().waitFor();
     await answered(page, 'Too late.');
+    await shows(page.cards.first(), 'denied');
     t.same(topics, []);
     t.same(page.problems, []);
   });
