@@ -15,7 +15,7 @@ const answers = () =>
       : { text: 'Done.' },
   );
 const ALONE =
-  /^The tool `shell\/run` needs approval, with these arguments:\n`\{"command":"\w+"\}`\n\nReply `approve \w{6}` or `deny \w{6}`\.$/;
+  /^The tool `shell\/run` needs approval, with these arguments:\n`{"command":"\w+"}`\n\nReply `approve \w{6}` or `deny \w{6}`\.$/;
 
 answers();
 

@@ -11,9 +11,10 @@ const root = join(import.meta.dirname, '../..');
 
 /** Methods that look at many elements of a list. */
 const SEARCHES = new Set(
-  'find findLast findIndex findLastIndex indexOf lastIndexOf includes filter some every slice toSpliced toReversed map reduce'.split(
-    ' ',
-  ),
+  [
+    'find findLast findIndex findLastIndex indexOf lastIndexOf includes filter some every slice toSpliced',
+    'toReversed map reduce',
+  ].flatMap((names) => names.split(' ')),
 );
 /** Methods that call a function for each element. */
 const LOOPS = new Set('map flatMap filter forEach some every find findLast findIndex findLastIndex reduce'.split(' '));

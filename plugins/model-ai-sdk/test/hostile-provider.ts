@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createGzip } from 'node:zlib';
-import type { ModelRequest } from '@plugboard/kernel';
-import { Account, Budget, OPEN } from '@plugboard/kernel/contracts';
+import { Account } from '@plugboard/kernel/contracts';
 import type { Test } from 'tap';
+import { turnWith as turnOf } from '../../../test/support/turn-with.js';
 import { CLOCK, connect, PROVIDERS, type ProviderName, readError } from './connection.js';
 
 export const MIB = 2 ** 20;
@@ -36,15 +36,7 @@ async function endless(to: NodeJS.WritableStream, response: ServerResponse, chun
 }
 
 /** A request of a turn whose caller may hold half of the limit. */
-export function turnWith(limit: number): {
-  readonly budget: Budget;
-  readonly request: Partial<ModelRequest>;
-  readonly end: () => void;
-} {
-  const budget = new Budget({ name: 'memory', unit: 'bytes', limit, setting: 'limits.memory' });
-  const account = new Account(budget, OPEN);
-  return { budget, request: { account, tools: [CLOCK] }, end: account.hold() };
-}
+export const turnWith = (limit: number) => turnOf(limit, [CLOCK]);
 
 const FILL = 'x'.repeat(65_536);
 const STREAM = (name: ProviderName) => (name === 'bedrock' ? 'application/vnd.amazon.eventstream' : 'text/event-stream');

@@ -1,22 +1,18 @@
 /** Model servers that send more than an answer may hold (S-75): it counts, and nothing is left. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { ModelEvent, ModelRequest } from '@plugboard/kernel';
-import { Account, Budget, OPEN } from '@plugboard/kernel/contracts';
+import type { ModelEvent } from '@plugboard/kernel';
+import { Account } from '@plugboard/kernel/contracts';
 import { modelRequest } from '@plugboard/testing';
 import t from 'tap';
+import { turnWith as turnOf } from '../../../test/support/turn-with.js';
 import { CLOCK, open, readError, WHOLE } from './connection.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
 const MIB = 2 ** 20;
 
-/** A request of a turn whose caller may hold half of the limit. */
-function turnWith(limit: number): { readonly budget: Budget; readonly request: Partial<ModelRequest>; readonly end: () => void } {
-  const budget = new Budget({ name: 'memory', unit: 'bytes', limit, setting: 'limits.memory' });
-  const account = new Account(budget, OPEN);
-  return { budget, request: { account, tools: [CLOCK] }, end: account.hold() };
-}
+const turnWith = (limit: number) => turnOf(limit, [CLOCK]);
 
 function* endless(start: string) {
   yield start;

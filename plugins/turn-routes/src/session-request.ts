@@ -69,6 +69,7 @@ export async function conversationKeyOf(
   if (id.agent === target.name) return id.key;
   throw invalid(
     param,
-    `the conversation belongs to the agent '${id.agent}', but 'model' selects '${target.name}'. Send '${id.agent}' as 'model', or another '${param}'`,
+    `the conversation belongs to the agent '${id.agent}', but 'model' selects '${target.name}'. ` +
+      `Send '${id.agent}' as 'model', or another '${param}'`,
   );
 }

@@ -154,7 +154,8 @@ t.test('S-36 unfinished bodies of one token use at most its share of the memory'
 t.test('S-72 small unfinished bodies of one token use at most its share of the memory', async (t) => {
   const server = await ServerProcess.start(t, { yaml: `${TRANSPORTS + TOKENS + ASSISTANT}limits: { memory: 16mb }\n` });
   const head = (token: string) =>
-    `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nContent-Length: 9999\r\n\r\n`;
+    'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+    `Authorization: Bearer ${token}\r\nContent-Length: 9999\r\n\r\n`;
   let refused = 0;
   let waiting = 0;
   for (let n = 0; n < 300; n++) {

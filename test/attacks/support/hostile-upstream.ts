@@ -73,7 +73,8 @@ export function hostileEntries(project: string): { readonly models: string; read
         (kind) =>
           `  ${kind}-model: { use: ai-sdk, provider: "@ai-sdk/anthropic", baseUrl: "\${HOSTILE_URL}/${kind}", ${options} }`,
       ),
-      `  seeing-model: { use: ai-sdk, provider: "@ai-sdk/google", baseUrl: "\${HOSTILE_URL}/silent", allowPrivate: true, ${options} }\n`,
+      `  seeing-model: { use: ai-sdk, provider: "@ai-sdk/google", baseUrl: "\${HOSTILE_URL}/silent", allowPrivate: true,`,
+      `    ${options} }\n`,
     ].join('\n'),
     agents: [...kinds, 'seeing'].map((name) => `  ${name}: { model: ${name}-model, project: ${project} }\n`).join(''),
   };
@@ -102,7 +103,14 @@ export const HOSTILE_MCP = `
   for await (const line of createInterface({ input: process.stdin })) {
     const { id, method, params } = JSON.parse(line);
     if (method === 'initialize')
-      say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'h', version: '1' } } });
+      say({
+        id,
+        result: {
+          protocolVersion: params.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: 'h', version: '1' },
+        },
+      });
     else if (method === 'tools/list') say({ id, result: { tools } });
     else if (method === 'tools/call' && params.name === 'large') {
       write('{"jsonrpc":"2.0","id":' + id + ',"result":{"content":[{"type":"text","text":"');
@@ -111,7 +119,9 @@ export const HOSTILE_MCP = `
     } else if (method === 'tools/call') {
       const message = fill.slice(0, 100_000);
       const progressToken = params._meta?.progressToken;
-      for (let progress = 1; progress <= 500; progress++) say({ method: 'notifications/progress', params: { progressToken, progress, message } });
+      for (let progress = 1; progress <= 500; progress++) {
+        say({ method: 'notifications/progress', params: { progressToken, progress, message } });
+      }
       say({ id, result: { content: [{ type: 'text', text: 'done' }] } });
     }
   }
