@@ -1,11 +1,9 @@
-import { ConfigError, HostError, type PluginError, ReloadError, reasonOf, StartError } from './base/errors.js';
+import { ConfigError, fault, HostError, type PluginError, ReloadError, reasonOf, StartError } from './base/errors.js';
 import type { EntryReport, HostView } from './base/status.js';
 import { withoutSecrets } from './base/without-secrets.js';
 import type { FileContents } from './configuration/entries.js';
-import { entryPlace } from './configuration/entry-place.js';
-import { Problems } from './configuration/problems.js';
 import { type Configuration, enabledEntries, type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
-import { reportFaults } from './configuration/report-faults.js';
+import { mistakesOf, placed } from './configuration/start-failures.js';
 import { updatedPlugins } from './configuration/warnings.js';
 import { Inspection } from './inspection.js';
 import { type FilesReloaded, LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
@@ -21,7 +19,6 @@ import { viewOf } from './registration/registry.js';
 import { Revision } from './registration/revision.js';
 import { registerStandIns } from './registration/stand-ins.js';
 import { type ConfigChange, changesBetween, imageOf } from './reload/changes.js';
-import { refuseRestart } from './reload/refuse-restart.js';
 import { Staging } from './reload/staging.js';
 import type { ReloadResult, Server } from './server.js';
 
@@ -122,9 +119,9 @@ export class HostServer implements Server {
       await this.#lifecycle.start();
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
-      this.#throwMistakes(error.failures);
       const { configuration } = this.#revision;
-      throw new StartError(this.#redacted(error.failures.map((failure) => failure.at(entryPlace(failure.entry, configuration)))));
+      const mistakes = mistakesOf(error.failures, configuration);
+      throw mistakes?.redacted(this.#serverLog.redact) ?? new StartError(this.#redacted(placed(error.failures, configuration)));
     }
   }
 
@@ -149,14 +146,6 @@ export class HostServer implements Server {
     const names = causes.map(({ entry, reason, variable }) => `${entry} (${isUnset ? variable : reason})`).join(', ');
     const why = isUnset ? ', because their variables have no value; set one, for example in .env, to use its entry' : '';
     this.log.info(`${disabled.length} entries are disabled${why}: ${names}`);
-  }
-
-  /** @throws ConfigError if mistakes in the file prevented the start. */
-  #throwMistakes(failures: readonly PluginError[]): void {
-    const { source, problems: earlier } = this.#revision.configuration;
-    const problems = new Problems(source, earlier);
-    reportFaults(failures, this.#contents, problems);
-    if (problems.error) throw problems.error.redacted(this.#serverLog.redact);
   }
 
   reload(config?: object): Promise<ReloadResult> {
@@ -197,7 +186,9 @@ export class HostServer implements Server {
     this.#adjustLog(current, { configuration }); // why it is refused may quote its secrets
     configuration.problems.throwIfAny();
     const changes = changesBetween(this.inspection.image, imageOf(configuration, enabledEntries(configuration.contents)));
-    refuseRestart(changes, configuration);
+    for (const { path, needsRestart } of changes) {
+      if (needsRestart) configuration.problems.add(path, fault('RESTART_NEEDED'), 'value');
+    }
     configuration.problems.throwIfAny();
 
     const next = new Revision(current.number + 1, configuration);

@@ -339,8 +339,5 @@ function installOf(names: readonly string[]): string {
 
 /** `@you/greeter` of `@you/greeter/sub`. */
 function packageOf(name: string): string {
-  return name
-    .split('/')
-    .slice(0, name.startsWith('@') ? 2 : 1)
-    .join('/');
+  return name.split('/', name.startsWith('@') ? 2 : 1).join('/');
 }

@@ -31,11 +31,6 @@ interface CreateLoggerOptions {
   readonly auditSink?: LogSink | undefined;
 }
 
-/** Creates the logger of a server: JSON lines without secrets. `audit` ignores the level. */
-export function createLogger(options: CreateLoggerOptions): Logger {
-  return createAdjustableLogger(options).log;
-}
-
 /** A logger whose level and secrets can change, for itself and for its children. */
 export interface AdjustableLogger {
   readonly log: Logger;
@@ -44,8 +39,8 @@ export interface AdjustableLogger {
   redact(text: string): string;
 }
 
-/** @see createLogger */
-export function createAdjustableLogger(options: CreateLoggerOptions): AdjustableLogger {
+/** Creates the logger of a server: JSON lines without secrets. `audit` ignores the level. */
+export function createLogger(options: CreateLoggerOptions): AdjustableLogger {
   let redact = redactorOf(options);
   const children = new WeakRefs<PinoLogger>();
   const destination = (to: LogSink) => ({ write: (line: string) => to.write(escapeC1(redact(line))) });

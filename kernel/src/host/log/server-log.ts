@@ -1,6 +1,6 @@
 import type { Clock } from '../base/ambient.js';
 import type { Budget } from '../base/budget.js';
-import { type AdjustableLogger, createAdjustableLogger, type Logger, type LogSink } from './log.js';
+import { type AdjustableLogger, createLogger, type LogSink } from './log.js';
 import { defaultLogBuffer, LogWriter } from './log-writer.js';
 import type { CredentialShapes } from './redactor.js';
 import { standardError, whenRecovered } from './standard-error.js';
@@ -19,17 +19,13 @@ interface ServerLogOptions {
 }
 
 /** The log of one server. */
-export interface ServerLog {
-  readonly log: Logger;
+export interface ServerLog extends AdjustableLogger {
   /** What bounds the lines that wait to be written. */
   readonly budgets: readonly Budget[];
   /** Opens its files again, after they were rotated. */
   reopen(): void;
   /** Writes what waits and closes its files. */
   end(): Promise<void>;
-  /** Changes the level, and what is secret. */
-  readonly adjust: AdjustableLogger['adjust'];
-  readonly redact: AdjustableLogger['redact'];
 }
 
 /** Creates the log of a server. Opens no file before the first line. */
@@ -45,7 +41,7 @@ export function createServerLog({
   };
   if (stderr) whenRecovered(onRecovered);
   const audits = auditFile === undefined ? undefined : new LogWriter({ to: auditFile, limit, onRecovered });
-  const { log, adjust, redact } = createAdjustableLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
+  const { log, adjust, redact } = createLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
   return {
     log,
     adjust,

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../base/ambient.js';
-import { ConfigError, fault, type HostError, PluginError, ReloadError, reasonOf } from '../base/errors.js';
+import { fault, type HostError, PluginError, ReloadError, reasonOf } from '../base/errors.js';
 import type { ConfiguredEntry } from '../configuration/entry.js';
-import { entryPlace } from '../configuration/entry-place.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
-import { reportFaults } from '../configuration/report-faults.js';
+import { mistakesOf, placed } from '../configuration/start-failures.js';
 import { DEFAULT_LIMIT, EntryRunner } from '../lifecycle/entry-runner.js';
 import { StatusBoard } from '../lifecycle/status-board.js';
 import { TimeLimitError, withinLimit } from '../lifecycle/time-limit.js';
@@ -236,10 +235,7 @@ export class Staging {
   /** Mistakes in the file are reported with their positions. */
   #errorOf(failures: readonly PluginError[]): HostError {
     const { configuration } = this.#next;
-    const { problems, contents } = configuration;
-    reportFaults(failures, contents, problems);
-    if (problems.error instanceof ConfigError) return problems.error;
-    return new ReloadError(failures.map((failure) => failure.at(entryPlace(failure.entry, configuration))));
+    return mistakesOf(failures, configuration) ?? new ReloadError(placed(failures, configuration));
   }
 }
 

@@ -15,7 +15,7 @@ function written(secrets: readonly string[] = [], level = 'info') {
   const lines: string[] = [];
   const sink: LogSink = { write: (line) => lines.push(line) };
   const clock = new ManualClock(Date.UTC(2026, 10, 21, 14, 5, 9));
-  return { lines, log: createLogger({ level, secrets, credentials: CREDENTIALS, clock, sink }) };
+  return { lines, log: createLogger({ level, secrets, credentials: CREDENTIALS, clock, sink }).log };
 }
 
 const token = `svcp_${'a1B2'.repeat(9)}xy`;

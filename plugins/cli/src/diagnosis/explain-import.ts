@@ -90,10 +90,7 @@ function missingModule(name: string, by: string, missing: string | undefined, sh
 
 /** `@you/lib` of `@you/lib/sub`. */
 function packageName(specifier: string): string {
-  return specifier
-    .split('/')
-    .slice(0, specifier.startsWith('@') ? 2 : 1)
-    .join('/');
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 
 /** What to do about an import of a name that this package does not export there. */

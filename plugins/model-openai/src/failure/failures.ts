@@ -31,7 +31,7 @@ export class Failures {
   noResponse(cause: Error): ModelError {
     const code = codeOf(cause);
     const [message, retryable] = this.#reason(code);
-    return this.#error(message, { retryable, cause });
+    return new ModelError(message, { retryable, cause });
   }
 
   #reason(code: string): readonly [message: string, retryable: boolean] {
@@ -60,14 +60,14 @@ export class Failures {
 
   /** No byte arrived for `idleTimeout` (R-033). */
   idle(): ModelError {
-    return this.#error(`the model server sent nothing for ${this.#limits.idleTimeout} (idleTimeout).`, { retryable: false });
+    return new ModelError(`the model server sent nothing for ${this.#limits.idleTimeout} (idleTimeout).`, { retryable: false });
   }
 
   /** The socket was closed, or HTTP was invalid, in the middle of an answer. */
   interrupted(cause: Error): ModelError {
     const code = codeOf(cause);
     if (STOPPED.has(code)) return this.noResponse(cause);
-    return this.#error(`the model server closed the connection in the middle of its answer (${code}).`, {
+    return new ModelError(`the model server closed the connection in the middle of its answer (${code}).`, {
       retryable: true,
       cause,
     });
@@ -76,19 +76,19 @@ export class Failures {
   /** The model had not finished (R-034). @param stray unreadable text of the stream. */
   truncated(stray?: string): ModelError {
     const last = stray === undefined ? '' : ` Last data received: ${this.#show(stray)}`;
-    return this.#error(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
+    return new ModelError(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
       retryable: true,
     });
   }
 
   /** The finish reason means a failure, or nothing that is known. */
   badFinishReason(word: string): ModelError {
-    return this.#error(`the model server ended the answer with finish_reason "${this.#show(word)}".`, { retryable: true });
+    return new ModelError(`the model server ended the answer with finish_reason "${this.#show(word)}".`, { retryable: true });
   }
 
   /** The finish reason is `tool_calls`, but there is neither a call nor text. */
   missingCalls(): ModelError {
-    return this.#error('the model server announced tool calls and sent none.', { retryable: true });
+    return new ModelError('the model server announced tool calls and sent none.', { retryable: true });
   }
 
   /**
@@ -99,18 +99,18 @@ export class Failures {
    */
   noAnswer(chunk: string): ModelError {
     const message = `the model server sent no answer to the request, as some do when they block its content: ${this.#show(chunk)}.`;
-    return this.#error(message, { retryable: false, isRequestFault: true });
+    return new ModelError(message, { retryable: false, isRequestFault: true });
   }
 
   /** The response has no body. */
   empty(): ModelError {
-    return this.#error('the model server sent an empty answer.', { retryable: true });
+    return new ModelError('the model server sent an empty answer.', { retryable: true });
   }
 
   /** An event, a body or a part of an answer exceeds its limit (R-036, S-55). */
   tooLarge({ part, limit, unit }: AnswerTooLarge): ModelError {
     const most = unit === 'bytes' ? `${part} of more than ${limit / 2 ** 20} MiB` : `more than ${limit} ${part}`;
-    return this.#error(`the model server sent ${most}.`, { retryable: false });
+    return new ModelError(`the model server sent ${most}.`, { retryable: false });
   }
 
   /**
@@ -123,7 +123,10 @@ export class Failures {
   unreadable(data: string, { text = '', hasBegun = false, cause }: Unreadable = {}): ModelError {
     const shown = this.#show(text);
     const hint = hasBegun ? '' : ' Check that baseUrl points to a chat-completions server.';
-    return this.#error(`the model server sent ${data}${shown === '' ? '' : `: ${shown}`}.${hint}`, { retryable: false, cause });
+    return new ModelError(`the model server sent ${data}${shown === '' ? '' : `: ${shown}`}.${hint}`, {
+      retryable: false,
+      cause,
+    });
   }
 
   /** An error in place of an answer, or in the middle of it. */
@@ -135,7 +138,7 @@ export class Failures {
     if (isCredentials(cause, text)) return this.#credentials(cause.status, text, { retryable: false });
     const retryable = isTransient(cause, text) && !isDailyQuota(error);
     const retryAfter = retryable ? seconds(retryDelay(error, text)) : undefined;
-    return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, {
+    return new ModelError(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, {
       code,
       retryable,
       retryAfter,
@@ -162,7 +165,7 @@ export class Failures {
     if (isCredentials(cause, text)) return this.#credentials(status, text, options);
     const redirect = status < 400 ? ', a redirect: set baseUrl to its target' : '';
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
-    return this.#error(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
+    return new ModelError(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
       ...options,
       code,
       isUpstream: true,
@@ -171,7 +174,7 @@ export class Failures {
   }
 
   #tooLong(how: string, text: string): ModelError {
-    return this.#error(`the conversation is too long for the model; the model server ${how}: ${text}`, {
+    return new ModelError(`the conversation is too long for the model; the model server ${how}: ${text}`, {
       code: 'context_length_exceeded',
       isUpstream: true,
     });
@@ -185,11 +188,7 @@ export class Failures {
   ): ModelError {
     const cause = text === '' ? undefined : new Error(text);
     const code = status === undefined ? '' : ` (${status})`;
-    return this.#error(`the model server did not accept the credentials${code}; check apiKey.`, { ...options, cause });
-  }
-
-  #error(message: string, options: ConstructorParameters<typeof ModelError>[1]): ModelError {
-    return new ModelError(message, options);
+    return new ModelError(`the model server did not accept the credentials${code}; check apiKey.`, { ...options, cause });
   }
 
   /** Redacts and shortens text of the model server, to show it in a message. */

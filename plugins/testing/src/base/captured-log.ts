@@ -19,6 +19,6 @@ export class CapturedLog implements LogSink {
 
   /** A logger of the server at level `trace` that writes here. */
   logger(clock: Clock): Logger {
-    return createLogger({ level: 'trace', secrets: [], clock, sink: this });
+    return createLogger({ level: 'trace', secrets: [], clock, sink: this }).log;
   }
 }

@@ -2,9 +2,6 @@ import type { Principal } from '@plugboard/kernel';
 import { type Account, OPEN, type Scope, type TurnError } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
-/** Seconds until a retry when the server stops. Its successor should be running by then. */
-const RETRY_AFTER_DRAINING = '5';
-
 /** The same for every 401, whatever was wrong. Created once: anyone can cause many (R-101). */
 const UNAUTHORIZED = new HttpError(401, 'The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
   code: 'unauthorized',
@@ -15,11 +12,13 @@ export function unauthorized(): HttpError {
   return UNAUTHORIZED;
 }
 
+/** @param retryAfter seconds: when memory is free again, or the server's successor runs. */
+function unavailable(code: string, message: string, retryAfter = '5'): HttpError {
+  return new HttpError(503, message, { code, headers: { 'retry-after': retryAfter } });
+}
+
 export function authUnavailable(): HttpError {
-  return new HttpError(503, 'The server cannot check API tokens right now. Try again later.', {
-    code: 'auth_unavailable',
-    headers: { 'retry-after': '5' },
-  });
+  return unavailable('auth_unavailable', 'The server cannot check API tokens right now. Try again later.');
 }
 
 export function outOfScope(missing: Scope, principal: Principal): HttpError {
@@ -31,17 +30,11 @@ export function outOfScope(missing: Scope, principal: Principal): HttpError {
 }
 
 export function draining(): HttpError {
-  return new HttpError(503, 'The server is shutting down and accepts no new requests. Try again in a few seconds.', {
-    code: 'draining',
-    headers: { 'retry-after': RETRY_AFTER_DRAINING },
-  });
+  return unavailable('draining', 'The server is shutting down and accepts no new requests. Try again in a few seconds.');
 }
 
 export function notRunning(): HttpError {
-  return new HttpError(503, 'The server is starting. Try again in a few seconds.', {
-    code: 'overloaded',
-    headers: { 'retry-after': '1' },
-  });
+  return unavailable('overloaded', 'The server is starting. Try again in a few seconds.', '1');
 }
 
 export function missingHost(): HttpError {
@@ -132,9 +125,6 @@ export function bodyTooLarge(limit: number): HttpError {
   });
 }
 
-/** Seconds until a caller should retry when memory is short. */
-const RETRY_AFTER_OVERLOAD = '5';
-
 /** @param setting the option with the limit. */
 export function bodyExceedsMemory(setting: string): HttpError {
   return new HttpError(413, `The request body does not fit into the memory that one caller may take (\`${setting}\`).`, {
@@ -143,25 +133,16 @@ export function bodyExceedsMemory(setting: string): HttpError {
 }
 
 export function memoryInUse(account: Account): HttpError {
-  return new HttpError(503, account.shortage().message, {
-    code: 'overloaded',
-    headers: { 'retry-after': RETRY_AFTER_OVERLOAD },
-  });
+  return unavailable('overloaded', account.shortage().message);
 }
 
 /** @param setting the option with the limit. */
 export function tooManyConnections(setting: string): HttpError {
-  return new HttpError(503, `The server has too many open connections (\`${setting}\`). Try again in a few seconds.`, {
-    code: 'overloaded',
-    headers: { 'retry-after': RETRY_AFTER_OVERLOAD },
-  });
+  return unavailable('overloaded', `The server has too many open connections (\`${setting}\`). Try again in a few seconds.`);
 }
 
 export function lowMemory(): HttpError {
-  return new HttpError(503, 'The server is low on memory (`--max-old-space-size`). Try again in a few seconds.', {
-    code: 'overloaded',
-    headers: { 'retry-after': RETRY_AFTER_OVERLOAD },
-  });
+  return unavailable('overloaded', 'The server is low on memory (`--max-old-space-size`). Try again in a few seconds.');
 }
 
 export function requestTimeout(): HttpError {
