@@ -27,7 +27,7 @@ import type { Approval } from '../../plugins/agent-runtime/src/sessions/pending/
 import { ClientCalls } from '../../plugins/agent-runtime/src/sessions/pending/client-calls.js';
 import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/sessions/pending/decision-lines.js';
 import { inPlaceOfResults, withLead, withResults } from '../../plugins/agent-runtime/src/sessions/pending/results.js';
-import { NOTHING_OPEN } from '../../plugins/agent-runtime/src/sessions/pending/settled-calls.js';
+import { NOTHING_OPEN } from '../../plugins/agent-runtime/src/sessions/pending/settle-open-calls.js';
 import { promptOf } from '../../plugins/model-ai-sdk/src/request/prompt.js';
 import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-dialect.js';
 import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';

@@ -29,11 +29,9 @@ import { modelFailed } from '../model/model-calls.js';
 import { mayTrim, modelRequest, withPrompt } from '../model/model-request.js';
 import { StepReader } from '../model/step-reader.js';
 import { StreamedCalls } from '../model/streamed-calls.js';
-import { completeArguments } from '../tools/complete-arguments.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
-import type { ToolOutcome } from '../tools/run-tool.js';
 import type { ServerCall } from '../tools/tool-runner.js';
-import type { AgentTool, Toolbox } from '../tools/toolbox.js';
+import type { Toolbox } from '../tools/toolbox.js';
 import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
 import type { PendingCalls, Spent } from './pending-calls.js';
 import { exceededLimit } from './step-limits.js';
@@ -105,7 +103,8 @@ class AgentLoop {
 
   async run(): Promise<void> {
     const { agent, turn, pending, transcript, write } = this.#options;
-    await write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(this.#mayAsk && { mayAsk: true }) }]);
+    const mayAsk = pending.mayWait(this.#tools.toolbox.tools.values());
+    await write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(mayAsk && { mayAsk }) }]);
     const { events, isOver, calls } = pending.opening;
     if (isOver) return void (await write([...events, this.#finished('stop')]));
     if (events.length > 0) await write(events);
@@ -131,11 +130,6 @@ class AgentLoop {
         return;
       }
     }
-  }
-
-  get #mayAsk(): boolean {
-    const { agent, pending } = this.#options;
-    return pending.canWait && [...this.#tools.toolbox.tools.values()].some((known) => agent.approves(known));
   }
 
   /** Runs calls of an earlier turn. */
@@ -235,7 +229,7 @@ class AgentLoop {
 
     const { toolbox } = this.#tools;
     const repeated = new Set(calls.filter((made) => !isClientCall(made) && this.#guard.repeats(made.name, made.arguments)));
-    pending.beginStep(turn.id, { ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#guard.last });
+    pending.beginStep({ ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#guard.last });
     const running: ServerCall[] = [];
     let index = firstIndex;
     const asked = calls.map((made): TurnToolCall | TurnApproval => {
@@ -243,9 +237,9 @@ class AgentLoop {
       const call = toolCall(streamed.takeId(made), made, origin, isClientCall(made) ? undefined : toolbox);
       if (!call.tool) return call;
       const own = { call, index: index++, isRepeated: repeated.has(made) };
-      const decided = own.isRepeated ? undefined : decideFirst(own, agent, toolbox, pending);
-      if (decided && 'type' in decided) return decided;
-      running.push({ ...own, instead: decided });
+      const instead = own.isRepeated ? undefined : pending.admit(own, toolbox.tools.get(call.name));
+      if (instead && 'type' in instead) return instead;
+      running.push({ ...own, instead });
       return call;
     });
     const starting = running.length > 0 ? onToolsStart() : undefined;
@@ -265,7 +259,7 @@ class AgentLoop {
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
     const { agent, turn, pending, memory, deps, write } = this.#options;
     const { toolbox } = this.#tools;
-    const onPostponed = (own: ServerCall, tool: AgentTool, complete: string) => pending.ask({ own, tool, complete });
+    const onPostponed: PendingCalls['postpone'] = (...call) => pending.postpone(...call);
     const calling = { toolbox, agent, turn, interceptors: this.#interceptors, onPostponed };
     for await (const batch of deps.tools.run(calls, calling)) {
       memory.addResults(batch);
@@ -282,24 +276,6 @@ class AgentLoop {
   #finished(reason: TurnFinished['reason']): TurnFinished {
     return { type: 'finished', reason, usage: this.#usage };
   }
-}
-
-/**
- * Lets a call wait if a person must decide about it. Returns its result if it cannot wait. Mistakes
- * of the model are not shown to a person.
- */
-function decideFirst(
-  own: ServerCall,
-  agent: Agent,
-  { tools }: Toolbox,
-  pending: PendingCalls,
-): TurnApproval | ToolOutcome | undefined {
-  const tool = tools.get(own.call.name);
-  if (!tool || !agent.approves(tool)) return undefined;
-  const checked = tool.check(own.call.arguments);
-  return 'fault' in checked
-    ? undefined
-    : pending.ask({ own, tool, complete: completeArguments(checked.input, tool.tool.inputSchema) });
 }
 
 function tokensUsed({ promptTokens, completionTokens }: Usage): number {

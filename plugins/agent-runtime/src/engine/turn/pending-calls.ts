@@ -28,20 +28,15 @@ export interface Opening {
   readonly calls: readonly ServerCall[];
 }
 
-/** A request to run a tool whose arguments were validated. */
-export interface AskedCall {
-  readonly own: ServerCall;
-  readonly tool: AgentTool;
-  /** The arguments that would run, as JSON. */
-  readonly complete: string;
-}
-
 /**
- * The calls of a conversation that outlive their turn, as the agent loop sees them.
+ * The calls of a conversation that outlive their turn, as the agent loop sees them: why a call
+ * waits is not its matter.
  *
  * 1. Before the first step, the loop asks for the `opening`: what has become of the calls that were
  *    open, and which of them run now.
- * 2. Calls of the turn that need a person `ask`. The turn then ends with the `closing`.
+ * 2. The calls of each step pass `admit` before they run. One that does not run has a result, or
+ *    waits; so may one that an interceptor postpones while it runs.
+ * 3. After each step, the turn ends if there is a `closing`: it says what waits now.
  *
  * An interceptor may run the loop several times; the calls are the same ones each time.
  */
@@ -51,12 +46,17 @@ export interface PendingCalls {
   readonly opening: Opening;
   /** The server's text about the calls that wait now; undefined if none does. */
   readonly closing: TurnText | undefined;
-  /** Whether calls of the turn can wait. */
-  readonly canWait: boolean;
+  /** Whether calls of these tools may wait. */
+  mayWait(tools: Iterable<AgentTool>): boolean;
   /** A step makes calls. @param using what the turn has used with them. */
-  beginStep(turnId: string, using: Spent): void;
-  /** Lets a call wait for a person. @returns its result if it cannot wait. */
-  ask(call: AskedCall): ToolOutcome | TurnApproval;
+  beginStep(using: Spent): void;
+  /** What becomes of a call instead of running; undefined if it runs. */
+  admit(call: ServerCall, tool: AgentTool | undefined): ToolOutcome | TurnApproval | undefined;
+  /**
+   * An interceptor lets a call wait. @returns its result if it cannot.
+   * @param complete the arguments that would run, as JSON.
+   */
+  postpone(call: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
   /** The conversation with the results of calls of an earlier turn in their places. */
   withResults(conversation: readonly Message[], results: readonly Message[]): readonly Message[];
   /** Leaves out what readers know of these calls: a turn that is run again reports them again. */

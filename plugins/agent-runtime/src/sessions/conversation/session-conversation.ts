@@ -4,8 +4,8 @@ import type { BegunTurn, TurnConversation } from '../../engine/turn/conversation
 import type { TurnContext } from '../../engine/turn/turn-context.js';
 import { dueSummary } from '../history/due-summary.js';
 import { historyView } from '../history/history-view.js';
-import { settleOpenCalls } from '../pending/open-calls.js';
-import { OpenCalls } from '../pending/pending-calls.js';
+import { OpenCalls } from '../pending/open-calls.js';
+import { settleOpenCalls } from '../pending/settle-open-calls.js';
 import { answerRecord } from '../store/idempotency.js';
 import type { ConversationStorage } from './conversation-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
@@ -52,10 +52,7 @@ export class SessionConversation implements TurnConversation {
     const budget = await budgetFor(this.#context, [...system, ...added]);
     const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
-    const { ids } = deps;
-    const { principal } = request;
-    const { params } = turn;
-    const pending = new OpenCalls({ ids, principal, params, records, visibility: agent.toolVisibility, calls });
+    const pending = new OpenCalls({ ids: deps.ids, agent, turn, records, calls });
     // A response without a turn of its own belongs to the last one.
     task.number = pending.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);

@@ -10,7 +10,7 @@ import { assertPairedToolCalls, newMessages } from '../history/session-input.js'
 import { summaryRequest } from '../history/summary-request.js';
 import { approvalNotFound } from '../pending/approval-errors.js';
 import { ClientCalls } from '../pending/client-calls.js';
-import { OpenCalls } from '../pending/pending-calls.js';
+import { OpenCalls } from '../pending/open-calls.js';
 import { answerRecord } from '../store/idempotency.js';
 import type { ConversationStorage } from './conversation-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
@@ -60,14 +60,8 @@ export class StatelessConversation implements TurnConversation {
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
-    const { agent, request, deps } = this.#context;
-    const { ids } = deps;
-    const pending = new OpenCalls({
-      ids,
-      principal: request.principal,
-      visibility: agent.toolVisibility,
-      params: turn.params,
-    });
+    const { agent, deps } = this.#context;
+    const pending = new OpenCalls({ ids: deps.ids, agent, turn });
     return { turn, usage: undefined, conversation: undefined, pending };
   }
 

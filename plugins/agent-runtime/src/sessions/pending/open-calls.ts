@@ -1,129 +1,190 @@
-import type { Message } from '@plugboard/kernel';
-import {
-  type Account,
-  type ApprovalDecision,
-  openToolCalls,
-  type SessionId,
-  type TurnRequest,
-  textOf,
-} from '@plugboard/kernel/contracts';
-import { hasNewMessages, newMessages } from '../history/session-input.js';
-import { type Approval, isOwn } from './approval.js';
-import { approvalDecided, approvalNotFound, approvalPending } from './approval-errors.js';
-import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
-import { countDecisions, decisionsIn } from './decision-lines.js';
-import { inPlaceOfResults } from './results.js';
-import { NOTHING_OPEN, type SettledCalls, settledCalls } from './settled-calls.js';
+import type { AgentEvent, IdSource, Message, Turn } from '@plugboard/kernel';
+import { type ApprovalChange, callerId, openToolCalls, type TurnApproval, type TurnText } from '@plugboard/kernel/contracts';
+import { digestOf } from '../../engine/diagnostics/audit-fields.js';
+import type { Agent } from '../../engine/directory/agent.js';
+import { completeArguments } from '../../engine/tools/complete-arguments.js';
+import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
+import type { ServerCall } from '../../engine/tools/tool-runner.js';
+import type { AgentTool } from '../../engine/tools/toolbox.js';
+import { NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from '../../engine/turn/pending-calls.js';
+import { approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval, storedPrincipal } from './approval.js';
+import type { ApprovalRecords } from './approval-records.js';
+import { ApprovedCall } from './approved-call.js';
+import { reasonWithoutPerson } from './denial.js';
+import { approvalNotice, deniedNotice, keptNotice } from './notice.js';
+import { withLead, withResults } from './results.js';
+import { NOTHING_OPEN, type SettledCalls } from './settle-open-calls.js';
 
-/** Another caller that tries more codes than this denies what waits. */
-const MAX_WRONG_CODES = 10;
+/** Why a call cannot wait, for the model. */
+const NO_SESSION = 'The call needs the approval of a person, and can only wait for it in a session. It did not run.';
+const NO_IDENTITY =
+  'The call needs the approval of a person. It did not run, because its caller has no identity: the token has no subject.';
 
-/** A request to a session, and what becomes of the calls that were open before it. */
-export interface SettledRequest {
-  /** System messages of the request. They apply to this turn only. */
-  readonly system: readonly Message[];
-  /** The messages that are stored with the turn. */
-  readonly added: readonly Message[];
-  readonly calls: SettledCalls;
-}
-
-/** A request with the account of its turn. */
-type AccountedRequest = TurnRequest & { readonly account: Account };
-
-/**
- * Reads a request to a session: its new messages, its results of the caller's calls and its
- * decisions, each of which is taken once. A request that goes on with another message overtakes
- * what waits.
- *
- * @param history the conversation so far.
- * @throws TurnError `invalid_request`, `approval_not_found`, `approval_decided`; `approval_pending`
- *   if calls wait for another caller.
- */
-export async function settleOpenCalls(
-  records: ApprovalRecords,
-  request: AccountedRequest,
-  session: SessionId,
-  history: readonly Message[],
-): Promise<SettledRequest> {
-  const { principal, account, approvals: items = [] } = request;
-  const openIds = openToolCalls(history);
-  if (items.length === 0 && openIds.length === 0) return { ...newMessages(history, request.messages), calls: NOTHING_OPEN };
-  const open = await records.openIn(session, openIds, account);
-  const { messages, decisions } = await readDecisions(records, request, open);
-  const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
-  const ofCaller = openIds.filter((id) => !waitsForPerson.has(id));
-  // A decision before the caller's own results waits for them.
-  const owed = decisions && !hasNewMessages(history, messages) ? ofCaller : [];
-  const stays = new Set([...waitsForPerson, ...owed]);
-  const { system, added: fresh } = newMessages(history, messages, stays, decisions !== undefined);
-  const overtakes = fresh.some(({ role }) => role !== 'tool');
-  const settled: Approval[] = [];
-  for (const approval of open.approvals) {
-    const decision = decisions?.get(approval.id);
-    if (decision) {
-      const { approve, reason } = decision;
-      settled.push(await records.decide(approval, { approve, reason, by: 'person' }, account, principal));
-    } else if (overtakes) settled.push(await records.decide(approval, { approve: false, by: 'overtaken' }, account, principal));
-    else settled.push(approval);
-  }
-  const calls = settledCalls(settled, open.copied, owed, overtakes);
-  const hasResults = messages.some(({ role }) => role === 'tool');
-  return { system, added: calls.isBlocked ? (hasResults ? fresh : []) : inPlaceOfResults(fresh, calls), calls };
-}
-
-/** The decisions of a request by the ids of what they are about, and its other messages. */
-async function readDecisions(
-  records: ApprovalRecords,
-  { principal, account, messages, approvals: items = [] }: AccountedRequest,
-  { approvals }: OpenApprovals,
-): Promise<{ readonly messages: readonly Message[]; readonly decisions: ReadonlyMap<string, ApprovalDecision> | undefined }> {
-  const last = messages.at(-1);
-  const text = approvals.length > 0 && last?.role === 'user' ? textOf(last.content) : '';
-  await assertOwn(records, { principal, account }, approvals, text);
-  const byId = new Map(approvals.map((approval) => [approval.id, approval]));
-  for (const item of items) await assertDecidable(records, { principal, account }, byId.get(item.id), item);
-  const lines = decisionsIn(text, approvals);
-  if (!lines) return { messages, decisions: items.length > 0 ? decisionsById(items) : undefined };
-  return { messages: messages.slice(0, -1), decisions: decisionsById([...items, ...lines]) };
-}
-
-/** The first decision about each call counts. */
-function decisionsById(decisions: readonly ApprovalDecision[]): ReadonlyMap<string, ApprovalDecision> {
-  return new Map(decisions.toReversed().map((decision) => [decision.id, decision]));
-}
-
-/** @throws TurnError if calls wait for another caller, who alone may go on. */
-async function assertOwn(
-  records: ApprovalRecords,
-  { principal, account }: Pick<AccountedRequest, 'principal' | 'account'>,
-  approvals: readonly Approval[],
-  text: string,
-): Promise<void> {
-  const foreign = approvals.filter((approval) => approval.state !== 'denied' && !isOwn(approval, principal));
-  if (foreign.length === 0) return;
-  const codes = countDecisions(text);
-  for (const approval of codes > 0 ? foreign : []) {
-    if (approval.state !== 'waiting') continue;
-    if ((await records.countWrongCodes(approval, codes)) < MAX_WRONG_CODES) continue;
-    const current = (await records.get(approval.session.project, approval.id, account)) ?? approval;
-    await records.decide(current, { approve: false, by: 'guessed' }, account, principal);
-  }
-  throw approvalPending();
+interface OpenCallsOptions {
+  readonly ids: IdSource;
+  readonly agent: Agent;
+  /** As it was loaded, before its interceptors. */
+  readonly turn: Turn;
+  /** Absent without a session, in which calls could wait. */
+  readonly records?: ApprovalRecords;
+  /** What has become of the calls before the turn. */
+  readonly calls?: SettledCalls;
 }
 
 /**
- * @throws TurnError `approval_not_found` for a call of another session or caller;
- *   `approval_decided` for one that was decided otherwise.
+ * The calls of a conversation that outlive their turn, for their turn: its conversation stores what
+ * `commit` returns, the messages with the results in their places, and the calls that wait now.
  */
-async function assertDecidable(
-  records: ApprovalRecords,
-  { principal, account }: Pick<AccountedRequest, 'principal' | 'account'>,
-  open: Approval | undefined,
-  item: ApprovalDecision,
-): Promise<void> {
-  const known = open ?? (await records.get(principal.project, item.id, account));
-  if (!known || !isOwn(known, principal)) throw approvalNotFound(item.id);
-  // Of a call that was denied without a person, the model is told, whatever this decision says.
-  const isOther = open?.decision?.by === 'person' && item.approve !== open.decision.approve;
-  if (!open || isOther) throw approvalDecided(known);
+export class OpenCalls implements PendingCalls {
+  readonly spent: Spent;
+  readonly #options: OpenCallsOptions;
+  readonly #settled: SettledCalls;
+  readonly #approved: readonly ApprovedCall[];
+  readonly #approvedIds: ReadonlySet<string>;
+  /** The calls that wait now. */
+  readonly #asked: NewApproval[] = [];
+  /** Calls and results that readers have received. */
+  readonly #reported = new Set<string>();
+  #using: Spent = NOTHING_SPENT;
+
+  constructor(options: OpenCallsOptions) {
+    const { records, calls = NOTHING_OPEN } = options;
+    this.#options = options;
+    this.#settled = calls;
+    this.spent = calls.spent;
+    this.#approved = records
+      ? calls.approved.map((one) => new ApprovedCall(one, records, (changed) => this.#wait({ ...one, changed })))
+      : [];
+    this.#approvedIds = new Set(calls.approved.map(({ call }) => call.id));
+  }
+
+  get opening(): Opening {
+    const { waiting, owed, denied, isBlocked } = this.#settled;
+    const { toolVisibility: visibility } = this.#options.agent;
+    if (isBlocked) {
+      const text = [approvalNotice(waiting, visibility), keptNotice(owed)].filter((one) => one !== '').join('\n\n');
+      return { events: [...waiting.map(approvalEvent), notice(text)], isOver: true, calls: [] };
+    }
+    const unasked = denied.flatMap(({ call, decision }) => {
+      const why = reasonWithoutPerson(decision);
+      return why === undefined ? [] : [{ call, why }];
+    });
+    const events = unasked.length === 0 ? [] : [notice(deniedNotice(unasked, visibility))];
+    return { events, isOver: false, calls: this.#approved.map(({ call }) => call) };
+  }
+
+  get closing(): TurnText | undefined {
+    return this.#asked.length === 0 ? undefined : notice(approvalNotice(this.#asked, this.#options.agent.toolVisibility));
+  }
+
+  mayWait(tools: Iterable<AgentTool>): boolean {
+    return this.#refusal === undefined && [...tools].some((tool) => this.#options.agent.approves(tool));
+  }
+
+  /** Why no call of this turn can wait, as the result of the call. */
+  get #refusal(): ToolOutcome | undefined {
+    if (!this.#options.records) return toolError(NO_SESSION);
+    return callerId(this.#options.turn.principal) === undefined ? toolError(NO_IDENTITY) : undefined;
+  }
+
+  beginStep(using: Spent): void {
+    this.#using = using;
+  }
+
+  /** A person decides about valid calls of these tools: mistakes of the model are not shown. */
+  admit(own: ServerCall, tool: AgentTool | undefined): ToolOutcome | TurnApproval | undefined {
+    if (!tool || !this.#options.agent.approves(tool)) return undefined;
+    const checked = tool.check(own.call.arguments);
+    if ('fault' in checked) return undefined;
+    return this.postpone(own, tool, completeArguments(checked.input, tool.tool.inputSchema));
+  }
+
+  postpone({ call, index }: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval {
+    const { turn } = this.#options;
+    const { principal } = turn;
+    return (
+      this.#refusal ??
+      this.#wait({
+        id: approvalIdOf(call.id),
+        call: { ...call, arguments: complete, tool: { entry: tool.entry, name: tool.tool.name } },
+        schema: digestOf(tool.tool.inputSchema),
+        turnId: turn.id,
+        index,
+        caller: callerId(principal) ?? '',
+        principal: storedPrincipal(principal),
+        spent: this.#using,
+      })
+    );
+  }
+
+  reportedOnce(batch: readonly AgentEvent[]): readonly AgentEvent[] {
+    if (this.#approvedIds.size === 0) return batch;
+    return batch.filter((event) => {
+      const isCall = event.type === 'tool-call' || event.type === 'tool-result';
+      if (!isCall || !this.#approvedIds.has(event.id)) return true;
+      const known = `${event.type} ${event.id}`;
+      return !this.#reported.has(known) && this.#reported.add(known);
+    });
+  }
+
+  withResults(conversation: readonly Message[], results: readonly Message[]): readonly Message[] {
+    return withLead(conversation, results);
+  }
+
+  /** Whether the turn adds nothing to the conversation: decisions are stored as they are taken. */
+  addsNothing(added: readonly Message[]): boolean {
+    return this.#settled.isBlocked && added.length === 0;
+  }
+
+  /** The answer as its reader sees it: with the server's text about the calls that wait. */
+  withNotice(answer: readonly Message[]): readonly Message[] {
+    const waiting = this.#settled.isBlocked ? this.#settled.waiting : this.#asked;
+    const content = approvalNotice(waiting, this.#options.agent.toolVisibility);
+    return content === '' ? answer : [...answer, { role: 'assistant', content }];
+  }
+
+  /**
+   * What the conversation stores of the turn.
+   *
+   * @param added the new messages of the request, with places for the results of approved calls.
+   * @param asking the turn in which calls are asked for, when, and how long they wait.
+   */
+  commit(
+    added: readonly Message[],
+    answer: readonly Message[],
+    asking: { readonly turn: number; readonly createdAt: number; readonly expiresAt: number },
+  ) {
+    const { isBlocked, approved, denied } = this.#settled;
+    if (isBlocked) return { messages: withResults(added, answer, [], NONE), asked: [], approvals: [] };
+    const open = new Set([...openToolCalls(answer), ...this.#approvedIds]);
+    const { params } = this.#options.turn;
+    // The first call alone keeps the parameters of the turn (S-69).
+    const waiting = this.#asked.filter(({ call }) => open.has(call.id));
+    const asked = waiting.map((one, at) => ({ ...one, ...asking, params: at === 0 ? params : undefined }));
+    const again = new Set(asked.map(({ call }) => call.id));
+    const outcomes = this.#approved.flatMap((one) => (one.outcome ? [[one.call.call.id, one.outcome] as const] : []));
+    const settled = [...approved, ...denied].filter(({ call }) => !again.has(call.id)).map(settledApproval);
+    const approvals: readonly ApprovalChange[] = [...asked, ...settled].map(encodeApproval);
+    return { messages: withResults(added, answer, outcomes, again), asked, approvals };
+  }
+
+  #wait(asked: Omit<NewApproval, 'state' | 'code'>): TurnApproval {
+    const taken = new Set(this.#asked.map(({ code }) => code));
+    let code = newCode(this.#options.ids);
+    while (taken.has(code)) code = newCode(this.#options.ids);
+    const approval: NewApproval = { ...asked, state: 'waiting', code, decision: undefined };
+    this.#asked.push(approval);
+    return approvalEvent(approval);
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The event of a call that waits, with the arguments that would run. */
+function approvalEvent({ id, code, call, changed }: Pick<NewApproval, 'id' | 'code' | 'call' | 'changed'>): TurnApproval {
+  return { type: 'approval', id, code, call: { ...call, arguments: changed ?? call.arguments } };
+}
+
+function notice(text: string): TurnText {
+  return { type: 'text', text, isNotice: true };
 }

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { isToolImagesMessage, type ToolMessage } from '@plugboard/kernel/contracts';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
-import type { SettledCalls } from './settled-calls.js';
+import type { Approval } from './approval.js';
 
 /** Stands for the result of an approved call, which runs after interceptors received the turn. */
 const PENDING = 'The call was approved and is about to run.';
@@ -10,7 +10,10 @@ const PENDING = 'The call was approved and is about to run.';
  * Adds the results of the calls that were open to the new messages: those of denied calls, and
  * empty ones for approved calls, which run before the first model call.
  */
-export function inPlaceOfResults(fresh: readonly Message[], { approved, closing }: SettledCalls): readonly Message[] {
+export function inPlaceOfResults(
+  fresh: readonly Message[],
+  { approved, closing }: { readonly approved: readonly Approval[]; readonly closing: readonly ToolMessage[] },
+): readonly Message[] {
   const pending = approved.map(({ call }): ToolMessage => ({ role: 'tool', tool_call_id: call.id, content: PENDING }));
   const end = endOfResults(fresh);
   return [...fresh.slice(0, end), ...closing, ...pending, ...fresh.slice(end)];
