@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
@@ -27,6 +28,9 @@ export interface Toolbox {
 
 const EMPTY: Toolbox = { declarations: [], tools: new Map() };
 
+/** Schemas, of a few milliseconds each, that are compiled before others have their turn. */
+const COMPILED_AT_ONCE = 4;
+
 /** Distinct warnings that are remembered, so that each is logged once. */
 const WARNINGS = 500;
 
@@ -47,7 +51,8 @@ export class Toolboxes {
   readonly #sources: Extensions<ToolSource>;
   readonly #log: Logger;
   readonly #cache = new Map<readonly string[], CachedToolbox>();
-  readonly #checks = new WeakMap<Tool, ArgumentsValidator>();
+  /** Undefined for a tool whose schema is invalid. */
+  readonly #checks = new WeakMap<Tool, ArgumentsValidator | undefined>();
   #accepted = new AcceptedTools();
   /**
    * The first owner of each name at the model, by agent patterns: `entry/tool`. It keeps the name,
@@ -72,6 +77,7 @@ export class Toolboxes {
     const sources = cached?.sources ?? this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map((source) => this.#list(source, signal)));
     if (cached && listed.every((tools, index) => isSameList(tools, cached.listed[index] ?? []))) return cached.toolbox;
+    await this.#compile(patterns, sources, listed);
     const toolbox = this.#build(patterns, sources, listed, (clash) =>
       this.#warnOnce(`${clash}; the newer one was skipped. Rename one of the entries, or list the tools to allow by name`),
     );
@@ -125,6 +131,24 @@ export class Toolboxes {
     return problems;
   }
 
+  /** Compiles the schemas of new tools. A source may list 1,000 of them (S-75). */
+  async #compile(
+    patterns: readonly string[],
+    sources: readonly Contribution<ToolSource>[],
+    listed: readonly (readonly Tool[])[],
+  ): Promise<void> {
+    let compiled = 0;
+    for (const [index, { name }] of sources.entries()) {
+      for (const tool of listed[index] ?? []) {
+        if (this.#checks.has(tool) || !this.#isWellFormed(name, tool)) continue;
+        if (!patterns.some((pattern) => matches(pattern, name, tool.name))) continue;
+        this.#checkOf(name, tool);
+        compiled++;
+        if (compiled % COMPILED_AT_ONCE === 0) await setImmediate();
+      }
+    }
+  }
+
   /** Disabled entries are absent. */
   #sourcesOf(patterns: readonly string[]): Contribution<ToolSource>[] {
     const entries = new Set(patterns.map(toolEntry));
@@ -164,11 +188,7 @@ export class Toolboxes {
     this.#owners.set(patterns, owners);
     sources.forEach((source, index) => {
       for (const tool of listed[index] ?? []) {
-        const mistake = toolMistake(tool);
-        if (mistake !== undefined) {
-          this.#warnOnce(ofPlugin(source.name, `${mistake} and was skipped`));
-          continue;
-        }
+        if (!this.#isWellFormed(source.name, tool)) continue;
         if (!patterns.some((pattern) => matches(pattern, source.name, tool.name))) continue;
         const name = nameAtModel(source.name, tool.name, source.value.single ?? false);
         const owner = owners.get(name);
@@ -187,9 +207,16 @@ export class Toolboxes {
     return { declarations: byName(declarations), tools };
   }
 
+  /** Whether a tool has what it needs. Warns if it has not. */
+  #isWellFormed(entry: string, tool: Tool): boolean {
+    const mistake = toolMistake(tool);
+    if (mistake !== undefined) this.#warnOnce(ofPlugin(entry, `${mistake} and was skipped`));
+    return mistake === undefined;
+  }
+
   #checkOf(entry: string, tool: Tool): ArgumentsValidator | undefined {
-    const known = this.#checks.get(tool);
-    if (known) return known;
+    if (this.#checks.has(tool)) return this.#checks.get(tool);
+    this.#checks.set(tool, undefined);
     try {
       const check = argumentsValidator(tool, ([pattern = '', ...others]) => {
         const more = others.length === 0 ? '' : ` and ${others.length} more`;

@@ -6,15 +6,18 @@ import { answerWith, collect, request, ScriptedModel, startRuntime, tool } from 
 
 const ECHO: Tool = { name: 'echo', description: 'Echoes.', inputSchema: { type: 'object' }, run: () => 'x' };
 
-/** The problems of an agent that uses the entry `a`, whose `tools()` returns this. */
-async function problemsWith(listed: unknown) {
+/** The tools of agents, where the `tools()` of the entry `a` returns this. */
+function toolboxesWith(listed: unknown): Toolboxes {
   const source: ToolSource = {
     tools: typeof listed === 'function' ? (listed as ToolSource['tools']) : () => listed as readonly Tool[],
   };
   const all: readonly Contribution<ToolSource>[] = [{ name: 'a', value: source, entry: 'tools.a', shared: {} }];
   const sources = { all: () => all } as Extensions<ToolSource>;
-  return new Toolboxes(sources, new CapturedLog().logger(new ManualClock())).problems(['a'], new AbortController().signal);
+  return new Toolboxes(sources, new CapturedLog().logger(new ManualClock()));
 }
+
+/** The problems of an agent that uses that entry. */
+const problemsWith = (listed: unknown) => toolboxesWith(listed).problems(['a'], new AbortController().signal);
 
 t.test('a malformed list of tools is reported with its entry and the missing member', async (t) => {
   const mistakes: readonly (readonly [unknown, string])[] = [
@@ -142,4 +145,23 @@ t.test('a source may return a new list in every turn: an agent keeps its tools w
   t.equal((await turn(() => [a])).tools, tools);
   t.match((await turn(() => [a, b])).tools, [{ name: 'e__a' }, { name: 'e__b' }]);
   t.match((await turn(() => [b])).tools, [{ name: 'e__b' }]);
+});
+
+t.test('S-75 others have their turn while the schemas of many tools are compiled', async (t) => {
+  const one = { type: 'object', properties: { next: { $ref: '#/$defs/one' } } } as const;
+  const tools = Array.from({ length: 200 }, (_, at) => {
+    const inputSchema = { type: 'object', properties: { [`field${at}`]: { $ref: '#/$defs/one' } }, $defs: { one } };
+    return { ...ECHO, name: `tool${at}`, inputSchema };
+  });
+  let turns = 0;
+  let isBuilt = false;
+  const count = () => {
+    turns++;
+    if (!isBuilt) setImmediate(count);
+  };
+  setImmediate(count);
+  const toolbox = await toolboxesWith(tools).of(['a'], new AbortController().signal);
+  isBuilt = true;
+  t.equal(toolbox.tools.size, 200);
+  t.ok(turns >= 50, `${turns} turns of the event loop`);
 });
