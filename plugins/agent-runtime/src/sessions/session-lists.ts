@@ -101,8 +101,8 @@ export class SessionLists {
     return this.#currentStore();
   }
 
-  #withStatus(facts: SessionInfo): Conversation {
-    return { ...facts, status: this.#sessions.statusOf(facts.id) };
+  #withStatus(info: SessionInfo): Conversation {
+    return { ...info, status: this.#sessions.statusOf(info.id) };
   }
 }
 

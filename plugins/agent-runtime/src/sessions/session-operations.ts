@@ -199,8 +199,8 @@ export class SessionOperations implements Conversations {
     );
     if (isStored && !existed) throw notFound(); // deleted by another request
     const { token, tokenId } = principal;
-    const facts = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
-    audit(this.#log, 'session_deleted', facts, 'a session was deleted');
+    const fields = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
+    audit(this.#log, 'session_deleted', fields, 'a session was deleted');
   }
 
   /** Denies the tool calls of a session that wait for approval. */
@@ -220,14 +220,14 @@ export class SessionOperations implements Conversations {
 
   async #find(conversation: string, { project, agents }: Principal): Promise<SessionInfo | undefined> {
     if (!isConversationId(conversation)) return undefined;
-    const facts = await this.#storeCall(() => this.#store.find(project, conversation), 'find');
-    return facts && (agents?.includes(facts.id.agent) ?? true) ? facts : undefined;
+    const info = await this.#storeCall(() => this.#store.find(project, conversation), 'find');
+    return info && (agents?.includes(info.id.agent) ?? true) ? info : undefined;
   }
 
   async #require(conversation: string, principal: Principal): Promise<SessionInfo> {
-    const facts = await this.#find(conversation, principal);
-    if (!facts) throw notFound();
-    return facts;
+    const info = await this.#find(conversation, principal);
+    if (!info) throw notFound();
+    return info;
   }
 
   /**
@@ -261,13 +261,13 @@ export class SessionOperations implements Conversations {
 
   /** Returns a session that was just created. */
   async #created(id: SessionId): Promise<Conversation> {
-    const facts = await this.#storeCall(() => this.#store.info(id), 'info', id);
-    if (!facts) throw notFound(); // deleted by another request
-    return this.#withStatus(facts);
+    const info = await this.#storeCall(() => this.#store.info(id), 'info', id);
+    if (!info) throw notFound(); // deleted by another request
+    return this.#withStatus(info);
   }
 
-  #withStatus(facts: SessionInfo): Conversation {
-    return { ...facts, status: this.#sessions.statusOf(facts.id) };
+  #withStatus(info: SessionInfo): Conversation {
+    return { ...info, status: this.#sessions.statusOf(info.id) };
   }
 
   /** Sessions stay readable when their agent has changed or its tools are unavailable. */

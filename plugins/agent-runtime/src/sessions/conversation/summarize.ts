@@ -34,7 +34,7 @@ export async function summarize(
   storeCall: StoreCall,
   signal: AbortSignal,
 ): Promise<SummaryResult> {
-  const facts = { project: history.id.project, agent: agent.name };
+  const fields = { project: history.id.project, agent: agent.name };
   const headers: Record<string, string> = {};
   const span = startSpan('summary', () => ({ session: history.id, connections: agent.connections, headers }));
   const read = new StepReader();
@@ -44,7 +44,7 @@ export async function summarize(
     // Without the agent's parameters: they shape answers (format, length, stop sequences).
     const origin = { requestId: asked.requestId, session: history.conversation, user: asked.user };
     const request = { messages, tools: [], params: {}, incremental: true, ...origin, headers };
-    const answer = await models.ask(agent.connections, () => request, signal, facts);
+    const answer = await models.ask(agent.connections, () => request, signal, fields);
     span.set({ connection: answer.connection });
     summary = { messages: due.messages, text: await readSummary(answer, due, read) };
     span.set({ usage: read.usage });
@@ -54,13 +54,13 @@ export async function summarize(
     span.fail(err);
     signal.throwIfAborted();
     history.noteFailedSummary(stored);
-    models.log.warn({ err, ...facts }, 'could not summarize a session; messages that do not fit are not sent to the model');
+    models.log.warn({ err, ...fields }, 'could not summarize a session; messages that do not fit are not sent to the model');
     return { stored, usage: read.usage };
   }
   try {
     await storeCall(() => history.summarize(stored, summary), 'putSummary', history.id);
   } catch (err) {
-    models.log.warn({ err, ...facts }, 'could not store the summary of a session; it is lost when the session leaves memory');
+    models.log.warn({ err, ...fields }, 'could not store the summary of a session; it is lost when the session leaves memory');
   }
   return { stored: { ...stored, summary }, usage: read.usage };
 }

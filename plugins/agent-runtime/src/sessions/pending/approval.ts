@@ -41,7 +41,7 @@ export interface Decision {
 export type ApprovalState = 'waiting' | 'denied' | 'approved' | 'started' | 'ended' | 'settled';
 
 /** What the runtime keeps of a call that needs approval, as JSON. */
-interface ApprovalRecord {
+interface ApprovalFields {
   readonly state: ApprovalState;
   readonly code: string;
   readonly call: TurnToolCall & { readonly tool: NonNullable<TurnToolCall['tool']> };
@@ -70,18 +70,18 @@ interface ApprovalRecord {
 }
 
 /** What lists read of a call that needs approval. */
-export interface ListedApproval extends Pick<ApprovalRecord, 'call' | 'changed' | 'caller' | 'createdAt' | 'expiresAt' | 'turn'> {
+export interface ListedApproval extends Pick<ApprovalFields, 'call' | 'changed' | 'caller' | 'createdAt' | 'expiresAt' | 'turn'> {
   readonly id: string;
   readonly session: SessionId;
 }
 
 /** A call that needs approval, as it was read from the store. */
-export interface Approval extends ApprovalRecord, ListedApproval {
+export interface Approval extends ApprovalFields, ListedApproval {
   readonly stored: StoredApproval;
 }
 
 /** What a turn asks for. The times are set when it is stored. */
-export type NewApproval = Omit<ApprovalRecord, 'createdAt' | 'expiresAt' | 'turn'> & { readonly id: string };
+export type NewApproval = Omit<ApprovalFields, 'createdAt' | 'expiresAt' | 'turn'> & { readonly id: string };
 
 /** @throws Error if another program has changed the text. */
 export function approvalOf(stored: StoredApproval): Approval {
@@ -95,7 +95,7 @@ export function listedApproval(stored: Omit<StoredApproval, 'text'>): ListedAppr
 }
 
 /** The approval as a store keeps it. */
-export function encodeApproval(approval: ApprovalRecord & { readonly id: string }): ApprovalChange {
+export function encodeApproval(approval: ApprovalFields & { readonly id: string }): ApprovalChange {
   const { id, caller, expiresAt, call, changed, createdAt, turn, ...rest } = approval;
   const { stored, session, ...kept } = rest as typeof rest & Partial<Approval>;
   const listed = JSON.stringify({ call, changed, createdAt, turn });
