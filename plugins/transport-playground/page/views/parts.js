@@ -29,7 +29,7 @@ const SHAPES = {
   down: svg`<path d="M10 4v12M4.5 10.5 10 16l5.5-5.5"/>`,
 };
 
-/** @typedef {keyof SHAPES} IconName */
+/** @typedef {keyof typeof SHAPES} IconName */
 
 /**
  * An icon. Decoration only: every icon has a text beside it, or is in a button with a label.
