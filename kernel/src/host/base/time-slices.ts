@@ -13,6 +13,8 @@ const PAUSE = 2;
 const MAX_SCALE = 4;
 /** Milliseconds by which a caller must have used more than another one to be ahead of it. */
 const MARGIN = 20;
+/** Milliseconds after which a caller that used nothing has left, without those of long work. */
+const PRESENCE = 250;
 /** Milliseconds for which the least use of all is not computed again. */
 const LEAST_AGE = 5;
 
@@ -22,6 +24,8 @@ interface Use {
   ms: number;
   /** On the monotonic clock. */
   at: number;
+  /** The same without long work. */
+  seen: number;
 }
 
 /**
@@ -57,6 +61,8 @@ export class TimeSlices {
   #isHeld = false;
   /** Until when callers pause that are ahead of others. */
   #pausedUntil = 0;
+  /** What all long work took so far: meanwhile no other caller could use anything. */
+  #long = 0;
   #isTimed = false;
 
   /** @param activeTime milliseconds that the event loop has worked so far. */
@@ -113,6 +119,8 @@ export class TimeSlices {
     const used = now - this.#since;
     use.ms = leftOf(use, now) + used;
     use.at = now;
+    if (used >= LONG) this.#long += used;
+    use.seen = now - this.#long;
     this.#second.measured += used;
     if (now - this.#second.at > SECOND) this.#onSecond(now);
     if (used < LONG) return;
@@ -178,11 +186,12 @@ export class TimeSlices {
     return leftOf(use, now) > this.#leastUse(now) + MARGIN;
   }
 
-  /** The least that a caller has used. What others do not notice does not count. */
+  /** The least that a caller has used that is there. What others do not notice does not count. */
   #leastUse(now: number): number {
     if (now < this.#least.until) return this.#least.ms;
     let least = Number.POSITIVE_INFINITY;
     for (const use of this.#uses.values()) {
+      if (now - this.#long - use.seen > PRESENCE) continue;
       const used = leftOf(use, now);
       if (used >= LONG && used < least) least = used;
     }
@@ -201,7 +210,7 @@ export class TimeSlices {
   #useOf(caller: string, now: number): Use {
     let use = this.#uses.get(caller);
     if (!use) {
-      use = { ms: 0, at: now };
+      use = { ms: 0, at: now, seen: now - this.#long };
       this.#uses.set(caller, use);
     }
     return use;
