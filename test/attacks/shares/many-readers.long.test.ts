@@ -21,10 +21,10 @@ const MEMORY = HEAP / 2;
 const MOST_LIVE = 1.3 * MEMORY;
 /**
  * The same of resident memory, which garbage is a part of: V8 fills its heap up to the limit before
- * it collects all of it, besides three semi-spaces of 16 MiB, and keeps the pages. What is outside
- * of the heap is live.
+ * it collects all of it, and keeps the pages. Its limit is that of the old generation and three
+ * semi-spaces of 64 MiB. What is outside of the heap is live.
  */
-const MOST_RESIDENT = HEAP + 3 * 16 + MOST_LIVE;
+const MOST_RESIDENT = HEAP + 3 * 64 + MOST_LIVE;
 /** Milliseconds in which the readers of one row come again and again, at least. */
 const LENGTH = 1_500;
 
