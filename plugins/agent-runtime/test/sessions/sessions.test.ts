@@ -254,7 +254,8 @@ t.test('at the start, interrupted turns are logged, and their input is kept if t
     input: [user('hello')],
   });
   const store = storeWith({
-    load: async () => ({ version: 4, turns: 4, messages: [], bytes: 0 }),
+    version: async () => 4,
+    turns: async () => [],
     commit: async ({ key }, turn) => void commits.push({ key, turn }),
     recover: async () => ['rolls', 'keeps', 'gone'].map(left),
   });
