@@ -54,7 +54,8 @@ const WORK: Readonly<Record<string, (store: SessionStore, count: number) => Prom
   'state.list': (store) =>
     readAll<{ readonly key: string }>((last) => store.state.list('e', { prefix: 'name', after: last?.key, limit: PAGE })),
   find: (store, count) => each(count, async (at) => store.approvals.find('p', name(at))),
-  get: (store, count) => each(count, async (at) => store.approvals.get('p', name(at))),
+  'approvals.get': (store, count) => each(count, async (at) => (await store.approvals.get('p', [name(at)]))[0]),
+  'approvals.get of all': async (store, count) => (await store.approvals.get('p', list(count, name))).length,
   'documents.get': (store, count) => each(count, async (at) => store.documents.get('p', name(at))),
   info: (store, count) => each(count, async (at) => store.info(idOf(at))),
 };

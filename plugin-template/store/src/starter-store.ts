@@ -243,7 +243,12 @@ export class StarterStore implements SessionStore {
   };
 
   readonly approvals: ApprovalStore = {
-    get: async (project, id) => structuredClone(this.#state.approvals.get(nameOf(project, id))),
+    get: async (project, ids, reserve) =>
+      ids.flatMap((id) => {
+        const found = this.#state.approvals.get(nameOf(project, id));
+        if (found) reserve?.(Buffer.byteLength(found.text));
+        return structuredClone(found) ?? [];
+      }),
     find: async (project, id) => {
       const found = this.#state.approvals.get(nameOf(project, id));
       return found && listedOf(found);
@@ -272,9 +277,12 @@ export class StarterStore implements SessionStore {
   };
 
   readonly idempotency: IdempotencyStore = {
-    get: async (key) => {
+    get: async (key, reserve) => {
       const found = this.#state.answers.get(answerKeyOf(key));
-      return found && found.until > this.#clock.now() ? structuredClone(found.record) : undefined;
+      if (!found || found.until <= this.#clock.now()) return undefined;
+      const { result } = found.record;
+      if (result !== 'began') reserve?.(Buffer.byteLength(result.text));
+      return structuredClone(found.record);
     },
     put: (record) => this.#change((state) => this.#putAnswer(state, record)),
   };

@@ -58,11 +58,13 @@ export class MemoryStore implements SessionStore {
     delete: async (project, name) => this.#deleteDocument(project, name),
   };
   readonly approvals: ApprovalStore = {
-    get: async (project, id, reserve) => {
-      const stored = this.#approval(project, id)?.stored;
-      if (stored) reserve?.(Buffer.byteLength(stored.text));
-      return stored;
-    },
+    get: async (project, ids, reserve) =>
+      ids.flatMap((id) => {
+        const found = this.#approval(project, id);
+        if (!found) return [];
+        reserve?.(Buffer.byteLength(found.stored.text));
+        return found.stored;
+      }),
     find: async (project, id) => {
       const found = this.#approval(project, id);
       return found && listedOf(found);

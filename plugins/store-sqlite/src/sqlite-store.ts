@@ -93,7 +93,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     delete: (project, name) => this.#deleteDocument(project, name),
   };
   readonly approvals: ApprovalStore = {
-    get: async (project, id, reserve) => this.#read(({ approvals }) => approvals.get(project, id, reserve)),
+    get: async (project, ids, reserve) => this.#read(({ approvals }) => approvals.get(project, ids, reserve)),
     find: async (project, id) => this.#read(({ approvals }) => approvals.find(project, id)),
     waiting: async (project, page) => this.#read(({ approvals }) => approvals.waiting(project, page)),
     replace: (read, change) => this.#replaceApproval(read, change),

@@ -13,9 +13,13 @@ import type { ApprovalChange, SessionId } from './conversation-store.js';
  * @experimental
  */
 export interface ApprovalStore {
-  /** @param reserve called with the text's size before it is read. What it throws is thrown on. */
-  get(project: string, id: string, reserve?: (bytes: number) => void): Promise<StoredApproval | undefined>;
-  /** The same without its text, which may be large and is not read. */
+  /**
+   * Those of these ids that exist, in the order of the ids.
+   *
+   * @param reserve called with the size of each text before it is read. What it throws goes on.
+   */
+  get(project: string, ids: readonly string[], reserve?: (bytes: number) => void): Promise<readonly StoredApproval[]>;
+  /** One without its text, which may be large and is not read. */
   find(project: string, id: string): Promise<Omit<StoredApproval, 'text'> | undefined>;
   /**
    * Lists those of a project that wait, in the order in which they were stored, without their texts

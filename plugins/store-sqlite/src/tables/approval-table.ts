@@ -23,14 +23,14 @@ export class ApprovalTable {
     return bytes;
   }
 
-  get(project: string, name: string, reserve?: (bytes: number) => void): StoredApproval | undefined {
-    reserve?.(this.#sizeOf(project, name));
-    const row = this.#row('get', project, name);
-    return row && { ...approvalOf(project, row), text: row.body };
+  get(project: string, names: readonly string[], reserve?: (bytes: number) => void): readonly StoredApproval[] {
+    if (reserve) for (const name of names) reserve(this.#sizeOf(project, name));
+    const rows = this.#sql.get.all(project, JSON.stringify(names)) as unknown as readonly ApprovalRow[];
+    return rows.map((row) => ({ ...approvalOf(project, row), text: row.body }));
   }
 
   find(project: string, name: string): Listed | undefined {
-    const row = this.#row('find', project, name);
+    const row = this.#sql.find.get(project, name) as unknown as ApprovalRow | undefined;
     return row && approvalOf(project, row);
   }
 
@@ -60,10 +60,6 @@ export class ApprovalTable {
   #sizeOf(project: string, name: string): number {
     return Number(this.#sql.size.get(project, name)?.size ?? 0);
   }
-
-  #row(statement: 'get' | 'find', project: string, name: string): ApprovalRow | undefined {
-    return this.#sql[statement].get(project, name) as unknown as ApprovalRow | undefined;
-  }
 }
 
 interface ApprovalRow {
@@ -85,8 +81,6 @@ function approvalOf(project: string, { name, agent, key, waits, caller, expiresA
 const ENDS = { asc: 0, desc: Number.MAX_SAFE_INTEGER } as const;
 
 const COLUMNS = 'name, agent, key, waits, caller, expires_at AS expiresAt';
-const ONE = (what: string) =>
-  `SELECT ${what} FROM approval JOIN session ON session.id = approval.session WHERE approval.project = ? AND name = ?`;
 /** Reads the index alone, up to what is on the page. The outer table stays the outer one. */
 const LISTED = (compare: '<' | '>', caller: '' | 'AND caller = ?') =>
   `SELECT approval.id, ${COLUMNS}, octet_length(listed) AS size
@@ -100,8 +94,11 @@ const SQL = {
     SELECT session.id, session.project, ?, ?, ?, ?, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ?
     ON CONFLICT (project, name) DO UPDATE SET waits = excluded.waits, caller = excluded.caller,
     expires_at = excluded.expires_at, listed = excluded.listed, body = excluded.body`,
-  get: ONE(`${COLUMNS}, listed, body`),
-  find: ONE(`${COLUMNS}, listed`),
+  get: `SELECT ${COLUMNS}, listed, body FROM (SELECT key AS place, value AS wanted FROM json_each(?2))
+    CROSS JOIN approval ON approval.project = ?1 AND name = wanted JOIN session ON session.id = approval.session
+    ORDER BY place`,
+  find: `SELECT ${COLUMNS}, listed FROM approval JOIN session ON session.id = approval.session
+    WHERE approval.project = ? AND name = ?`,
   rowOf: 'SELECT id FROM approval WHERE project = ? AND name = ?',
   size: 'SELECT octet_length(listed) + octet_length(body) AS size FROM approval WHERE project = ? AND name = ?',
   listed: 'SELECT listed FROM approval WHERE id = ?',

@@ -179,11 +179,12 @@ export class PlainStore implements SessionStore {
   }
 
   readonly approvals: ApprovalStore = {
-    get: async (project, id, reserve) => {
-      const found = this.kept.approvals.get(this.nameOf(project, id));
-      if (found) reserve?.(Buffer.byteLength(found.text));
-      return structuredClone(found);
-    },
+    get: async (project, ids, reserve) =>
+      ids.flatMap((id) => {
+        const found = this.kept.approvals.get(this.nameOf(project, id));
+        if (found) reserve?.(Buffer.byteLength(found.text));
+        return structuredClone(found) ?? [];
+      }),
     find: async (project, id) => {
       const found = this.kept.approvals.get(this.nameOf(project, id));
       return found && this.listed(found);

@@ -59,10 +59,14 @@ export class ApprovalRecords {
     return this.#stores.one();
   }
 
+  /** Those of these ids that exist, in one query. */
+  async all(project: string, ids: readonly string[], account: Account): Promise<readonly Approval[]> {
+    const read = () => this.#store.approvals.get(project, ids, reserveIn(account));
+    return (await this.#storeCall(read, 'approvals.get')).map(approvalOf);
+  }
+
   async get(project: string, id: string, account: Account): Promise<Approval | undefined> {
-    const read = () => this.#store.approvals.get(project, id, reserveIn(account));
-    const stored = await this.#storeCall(read, 'approvals.get');
-    return stored && approvalOf(stored);
+    return (await this.all(project, [id], account))[0];
   }
 
   /** Finds one without its text, which may be large. */
@@ -80,8 +84,7 @@ export class ApprovalRecords {
   /** The open calls of a session that wait for a person, or did, in the order of the calls. */
   async openIn(session: SessionId, callIds: readonly string[], account: Account): Promise<OpenApprovals> {
     if (callIds.length === 0) return { approvals: [], copied: [] };
-    const found = await Promise.all(callIds.map((id) => this.get(session.project, approvalIdOf(id), account)));
-    const known = found.filter((approval) => approval !== undefined);
+    const known = await this.all(session.project, callIds.map(approvalIdOf), account);
     const own = known.filter((approval) => isSame(approval.session, session));
     return {
       approvals: await Promise.all(own.map((approval) => this.expire(approval, account))),

@@ -214,8 +214,11 @@ t.test('S-69 calls that wait in one turn keep its parameters once, and go on wit
   const waiting = await store.approvals.waiting('default', { limit: 10, order: 'asc' });
   t.equal(waiting.length, 3);
   t.ok(waiting.every(({ listed }) => listed.length < 1_000));
-  const whole = await Promise.all(waiting.map(({ id }) => store.approvals.get('default', id)));
-  const bytes = whole.reduce((sum, stored) => sum + (stored?.text.length ?? 0), 0);
+  const whole = await store.approvals.get(
+    'default',
+    waiting.map(({ id }) => id),
+  );
+  const bytes = whole.reduce((sum, stored) => sum + stored.text.length, 0);
   t.ok(bytes > 100_000 && bytes < 110_000, `${bytes} bytes`);
   await app.ask(asking.map(({ code }) => `approve ${code}`).join('\n'));
   t.strictSame(app.ran, ['ls', 'pwd', 'id']);

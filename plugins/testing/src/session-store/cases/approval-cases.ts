@@ -18,20 +18,25 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
     assert.deepEqual(found, { ...listed, text });
     const shown = await store.approvals.find(SESSION.project, 'mcpr_1');
     assert.deepEqual(shown && { ...shown, session: { ...shown.session } }, listed);
-    for (const find of ['get', 'find'] as const) assert.equal(await store.approvals[find](SESSION.project, 'mcpr_3'), undefined);
+    assert.equal(await store.approvals.find(SESSION.project, 'mcpr_3'), undefined);
+    const all = await store.approvals.get(SESSION.project, ['mcpr_3', 'mcpr_2', 'mcpr_1']);
+    assert.deepEqual(
+      all.map(({ id }) => id),
+      ['mcpr_2', 'mcpr_1'],
+    );
   });
 
   add('says how large an approval is before it is read', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
     const bytes = Buffer.byteLength((await get(store, 'mcpr_1'))?.text ?? '');
-    await assertAnnounced(bytes, (reserve) => store.approvals.get(SESSION.project, 'mcpr_1', reserve));
+    await assertAnnounced(bytes, async (reserve) => (await store.approvals.get(SESSION.project, ['mcpr_1'], reserve))[0]);
   });
 
   add('stores no approval of a turn that is refused', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
     const late = { ...asking('mcpr_2'), text: 'late' };
     await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(2), approvals: [late] }), VersionConflict);
-    assert.equal(await store.approvals.get(SESSION.project, 'mcpr_2'), undefined);
+    assert.equal(await get(store, 'mcpr_2'), undefined);
     assert.deepEqual(await waiting(store), ['mcpr_1']);
   });
 
@@ -45,7 +50,7 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
 
   add('replaces an approval that nobody has changed since it was read, and only that', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
-    const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+    const [read] = await store.approvals.get(SESSION.project, ['mcpr_1']);
     assert.ok(read);
     assert.equal(await store.approvals.replace(read, { waits: false, text: 'approved' }), true);
     assert.equal(await store.approvals.replace(read, { waits: false, text: 'denied' }), false);
@@ -55,7 +60,7 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
 
   add('lets one of several concurrent replacements win', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
-    const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+    const [read] = await store.approvals.get(SESSION.project, ['mcpr_1']);
     assert.ok(read);
     const texts = Array.from({ length: 8 }, (_, n) => `decision ${n}`);
     const won = await Promise.all(texts.map((text) => store.approvals.replace(read, { waits: false, text })));
@@ -102,7 +107,8 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
   add('isolates the approvals of projects', async (store) => {
     await ask(store, SESSION, ['mcpr_1']);
     await ask(store, ABROAD, ['mcpr_1']);
-    const [mine, theirs] = [await get(store, 'mcpr_1'), await store.approvals.get(ABROAD.project, 'mcpr_1')];
+    const mine = await get(store, 'mcpr_1');
+    const [theirs] = await store.approvals.get(ABROAD.project, ['mcpr_1']);
     assert.ok(mine && theirs);
     await store.approvals.replace(theirs, { waits: false, text: 'theirs' });
     assert.deepEqual(await get(store, 'mcpr_1'), mine);
@@ -113,17 +119,17 @@ export function approvalCases({ canReopen, ...suite }: Suite): void {
     await ask(store, OTHER, ['mcpr_2']);
     await store.fork(SESSION, 'copy', 1);
     assert.deepEqual(await waiting(store), ['mcpr_1', 'mcpr_2']);
-    const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+    const [read] = await store.approvals.get(SESSION.project, ['mcpr_1']);
     await store.delete(SESSION);
     assert.deepEqual(await waiting(store), ['mcpr_2']);
-    assert.equal(await store.approvals.get(SESSION.project, 'mcpr_1'), undefined);
+    assert.equal(await get(store, 'mcpr_1'), undefined);
     assert.equal(read && (await store.approvals.replace(read, { waits: false, text: 'late' })), false);
   });
 
   if (canReopen) {
     add('keeps approvals across a restart', async (store, reopen) => {
       await ask(store, SESSION, ['mcpr_1', 'mcpr_2']);
-      const read = await store.approvals.get(SESSION.project, 'mcpr_1');
+      const [read] = await store.approvals.get(SESSION.project, ['mcpr_1']);
       if (read) await store.approvals.replace(read, { waits: false, text: 'approved' });
       const second = await reopen();
       assert.equal((await get(second, 'mcpr_1'))?.text, 'approved');
@@ -151,7 +157,7 @@ function ask(store: SessionStore, id: SessionId, ids: readonly string[], like: P
 }
 
 async function get(store: SessionStore, id: string) {
-  const found = await store.approvals.get(SESSION.project, id);
+  const [found] = await store.approvals.get(SESSION.project, [id]);
   return found && { ...found, session: { ...found.session } };
 }
 
