@@ -136,8 +136,8 @@ t.test('a new tool with a taken name or an invalid schema is skipped with a warn
   t.match(
     lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
     [
-      /two tools have the name "e__a" at the model: e\/a and e\/a; the newer one was skipped/,
       /tool e\/bad has an invalid input schema and was skipped/,
+      /two tools have the name "e__a" at the model: e\/a and e\/a; the newer one was skipped/,
     ],
   );
 });
