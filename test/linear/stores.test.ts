@@ -1,6 +1,6 @@
 /**
  * The work of a store grows with what it reads: twice as many sessions, documents, approvals and
- * keys take at most 2.6 times as long to list page by page, or to find one by one. The plain store
+ * keys take at most 2.6 times as long to list page by page, to find or to change. The plain store
  * of the kit's own tests is left out: it is written to be short, and its faulty variants change
  * what an index would need.
  */
@@ -56,6 +56,11 @@ const WORK: Readonly<Record<string, (store: SessionStore, count: number) => Prom
   find: (store, count) => each(count, async (at) => store.approvals.find('p', name(at))),
   'approvals.get': (store, count) => each(count, async (at) => (await store.approvals.get('p', [name(at)]))[0]),
   'approvals.get of all': async (store, count) => (await store.approvals.get('p', list(count, name))).length,
+  'state.change': async (store, count) => {
+    const puts = list(count, (at) => ({ entry: 'new', key: name(at), text: '1' }));
+    await store.state.change([...puts, ...puts.map((put) => ({ ...put, text: undefined }))]);
+    return count;
+  },
   'documents.get': (store, count) => each(count, async (at) => store.documents.get('p', name(at))),
   info: (store, count) => each(count, async (at) => store.info(idOf(at))),
 };

@@ -17,21 +17,23 @@ export class StateTable {
 
   /** @throws StateFull. What was changed before must then be rolled back. */
   change(changes: readonly StateChange[]): void {
+    // Counted once for each entry: SQLite walks all its keys.
+    const counts = new Map<string, number>();
     for (const { entry, key, text } of changes) {
-      if (text === undefined) this.#sql.delete.run(entry, key);
-      else if (this.#sql.replace.run(text, entry, key).changes === 0) this.#insert(entry, key, text);
+      if (text !== undefined && this.#sql.replace.run(text, entry, key).changes > 0) continue;
+      const count = counts.get(entry) ?? Number(this.#sql.count.get(entry)?.count);
+      if (text === undefined) counts.set(entry, count - Number(this.#sql.delete.run(entry, key).changes));
+      else if (count >= StateFull.LIMIT) throw new StateFull(entry);
+      else {
+        this.#sql.insert.run(entry, key, text);
+        counts.set(entry, count + 1);
+      }
     }
   }
 
   list(entry: string, prefix: string, after: string | undefined, limit = -1): StateRow[] {
     const rows = this.#sql.list.all(entry, prefix, after ?? null, after ?? null, prefix, prefix, limit);
     return (rows as unknown as readonly StateRow[]).map(({ key, text }) => ({ key, text }));
-  }
-
-  #insert(entry: string, key: string, text: string): void {
-    const { count } = this.#sql.count.get(entry) as { readonly count: number };
-    if (count >= StateFull.LIMIT) throw new StateFull(entry);
-    this.#sql.insert.run(entry, key, text);
   }
 }
 
