@@ -127,6 +127,12 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     };
   }
 
+  /** `/readyz` follows it. */
+  health(): ReturnType<NonNullable<Lifecycle['health']>> {
+    const { state, reason } = this.#connection.status;
+    return { state: state === 'connected' ? 'ok' : 'failed', reason };
+  }
+
   readonly pairing = {
     requests: () => this.#pairing.requests(),
     paired: () => this.#pairing.paired(),
