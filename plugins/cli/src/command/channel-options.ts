@@ -13,7 +13,7 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Formats rows as columns, with a line of names above them. Columns without a value are left out. */
+/** Formats rows as columns below their names. Columns without a value are left out. */
 export function columnsOf(names: readonly string[], rows: readonly (readonly string[])[]): string {
   const used = names.map((_, at) => rows.some((row) => row[at] !== ''));
   const shown = [names, ...rows].map((row) => row.filter((_, at) => used[at]));
