@@ -123,6 +123,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     const options = () => page.agent.locator('option').allTextContents();
     await eventually(async () => String(await options()) === 'assistant,added,fast');
     await page.agent.selectOption('added');
+    await page.page.getByText('Talk to added').waitFor();
     await writeFile(file, text);
     await app.started.server.reload();
     await page.page.getByText('Talk to assistant').waitFor();
