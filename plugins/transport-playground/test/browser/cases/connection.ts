@@ -113,8 +113,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
       socket.connectToServer();
       end = () => void socket.close({ code: 4401, reason: 'the token is no longer valid' });
     });
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
+    await page.enterToken(TOKEN);
     await page.page.getByText('Talk to billing').waitFor();
     const gate = Promise.withResolvers<void>();
     app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
@@ -124,9 +123,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     end();
     await page.page.getByRole('dialog').waitFor();
     t.match(await page.turns.first().innerText(), /token is no longer valid/);
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
-    await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await page.enterToken(TOKEN);
     gate.resolve();
     await page.page.getByText('Slowly but surely.', { exact: true }).waitFor();
     t.equal(await page.turns.count(), 1);

@@ -67,6 +67,14 @@ export class Playground {
     await this.page.locator('playground-app[aria-busy=false]').waitFor();
   }
 
+  /** Enters a token that the server accepts: before the dialog is closed, nothing else takes a key. */
+  async enterToken(token: string): Promise<void> {
+    const field = this.page.getByLabel('Token', { exact: true });
+    await field.fill(token);
+    await field.press('Enter');
+    await this.page.getByRole('dialog').waitFor({ state: 'hidden' });
+  }
+
   /** Sends a message as a person would. */
   async say(text: string): Promise<void> {
     await this.message.fill(text);
