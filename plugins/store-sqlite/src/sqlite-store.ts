@@ -306,7 +306,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
       const change = documents.delete(project, name);
       if (!change) return undefined;
       sessions.resize(change.id, change.bytes);
-      return { bytes: change.bytes, left: documents.count(change.id) };
+      return { bytes: change.bytes, left: documents.countLike(name, change.id) };
     });
     if (deleted) this.#addUsage(project, { sessions: 0, bytes: deleted.bytes });
     return deleted?.left;

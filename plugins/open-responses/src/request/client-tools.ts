@@ -58,9 +58,13 @@ export function clientToolsOf(
     if (taken.declarations.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
     if (!isKnown) throw unknownChoice();
   }
+  return { ...taken, choice: chatToolChoice(choice), added: mergeTools(inherited, added) };
+}
+
+/** Tools that items added. One that is added again replaces the earlier one of its name. */
+export function mergeTools(earlier: readonly RequestTool[], added: readonly RequestTool[]): readonly RequestTool[] {
   const replaced = new Set(added.map(kindAndName));
-  const left = inherited.filter((tool) => !replaced.has(kindAndName(tool)));
-  return { ...taken, choice: chatToolChoice(choice), added: [...left, ...added] };
+  return [...earlier.filter((tool) => !replaced.has(kindAndName(tool))), ...added];
 }
 
 /** Collects tools by their names at the model. */

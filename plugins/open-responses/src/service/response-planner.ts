@@ -117,7 +117,7 @@ export class ResponsePlanner {
       stream: request.stream_id ?? '',
       ignored: [...ignored, ...clientTools.ignored, ...input.ignored],
       forms: clientTools.forms,
-      carried: { system: [...carried.system, ...said], tools: clientTools.added },
+      carried: { system: [...carried.system, ...said], tools: clientTools.added, stored: carried.stored },
       compaction,
       head: {
         id,

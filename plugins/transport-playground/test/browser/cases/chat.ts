@@ -116,7 +116,7 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('a stopped turn does not leak into the next one, however fast it follows', async (t) => {
-    // Of the first turn's events, so many arrive before it is stopped, and so many more before the next message.
+    // Events of the first turn that arrive before it is stopped, and before the next message.
     for (const [before, after] of [
       [0, 0],
       [0, 3],

@@ -9,7 +9,10 @@ export class HeldEvents {
     this.#passing = passing;
   }
 
-  /** Holds the events of connections that the page opens from now on. @param passing so many are not held. */
+  /**
+   * Holds the events of connections that the page opens from now on.
+   * @param passing so many are not held.
+   */
   static async of({ page }: Playground, passing: number): Promise<HeldEvents> {
     const events = new HeldEvents(passing);
     await page.routeWebSocket(/\/v1\/live/, (socket) => {

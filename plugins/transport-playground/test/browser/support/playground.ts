@@ -67,7 +67,9 @@ export class Playground {
     await this.page.locator('playground-app[aria-busy=false]').waitFor();
   }
 
-  /** Enters a token that the server accepts: before the dialog is closed, nothing else takes a key. */
+  /**
+   * Enters a token that the server accepts. Nothing else takes a key before the dialog is closed.
+   */
   async enterToken(token: string): Promise<void> {
     const field = this.page.getByLabel('Token', { exact: true });
     await field.fill(token);
