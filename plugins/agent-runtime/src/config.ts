@@ -186,7 +186,7 @@ export const configSchema = {
         },
         additionalProperties: false,
       },
-      description: 'The projects (tenants) other than `default`, by name.',
+      description: 'The projects (tenants) other than `default`, by name. Every token of a project reaches all its sessions.',
       default: {},
     },
     defaultAgent: {
