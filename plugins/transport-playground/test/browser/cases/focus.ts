@@ -48,9 +48,9 @@ export async function focus(t: Test, browser: Browser): Promise<void> {
       return { text: `Answer to ${said}.\n\n${CODE}` };
     });
     const begin = async () => {
-      await page.page.goto(`${app.url}/health`);
       await page.page.evaluate('sessionStorage.clear()');
       await page.page.goto(`${app.url}/playground`);
+      await page.page.reload();
       await page.settled();
     };
     const states: Record<string, () => Promise<void>> = {
