@@ -33,9 +33,12 @@ import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-
 import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';
 import { alternate, userFirst } from '../../plugins/model-openai/src/request/roles.js';
 import { messagesOf } from '../../plugins/open-responses/src/items/input-messages.js';
+import { mergeTools } from '../../plugins/open-responses/src/request/client-tools.js';
 import { listedItems } from '../../plugins/open-responses/src/request/input-items.js';
 import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/request/parse-request.js';
+import type { RequestTool } from '../../plugins/open-responses/src/request/request.js';
 import { turnInput } from '../../plugins/open-responses/src/request/turn-input.js';
+import { addedTo, joinCarried } from '../../plugins/open-responses/src/service/carried.js';
 import { continueHistory } from '../../plugins/open-responses/src/service/continue-history.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
@@ -95,6 +98,11 @@ function recordOf(messages: readonly Message[]): TurnRecord {
   };
 }
 
+/** A tool of each request: half of them are sent again. */
+function toolsOf(messages: readonly Message[]): readonly (readonly RequestTool[])[] {
+  return messages.map((_, at) => [{ type: 'function', name: `f${at >> 1}` }]);
+}
+
 /** What is given messages of every shape. */
 const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   openToolCalls,
@@ -129,6 +137,15 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   'parseRequest of Responses': (messages) => parseRequest({ model: 'm', input: itemsOf(messages) }),
   parseCompaction: (messages) => parseCompaction({ model: 'm', input: itemsOf(messages) }),
   turnInput: (messages) => turnInput({ messages, approvals: [] }),
+  mergeTools: (messages) => mergeTools(toolsOf(messages)),
+  joinCarried: (messages) =>
+    joinCarried(
+      'conv_1',
+      new Map(toolsOf(messages).map((tools, at) => [`carried_${at}`, { system: messages.slice(at, at + 1), tools }])),
+      { system: [], tools: [] },
+    ),
+  addedTo: (messages) =>
+    addedTo('conv_1', { system: messages, tools: [], stored: { conversation: 'conv_1', names: [], items: new Set(messages) } }),
   continueHistory: (messages) => continueHistory(messages, { messages, origins: [] }),
   visibleMessages: (messages) => visibleMessages(messages, { toolVisibility: 'names', toolOf: () => undefined }),
   'conversationOf of chat completions': (messages) => chatConversationOf(messages as never),

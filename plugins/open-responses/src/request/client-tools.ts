@@ -58,13 +58,24 @@ export function clientToolsOf(
     if (taken.declarations.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
     if (!isKnown) throw unknownChoice();
   }
-  return { ...taken, choice: chatToolChoice(choice), added: mergeTools(inherited, added) };
+  return { ...taken, choice: chatToolChoice(choice), added: mergeTools([inherited, added]) };
 }
 
-/** Tools that items added. One that is added again replaces the earlier one of its name. */
-export function mergeTools(earlier: readonly RequestTool[], added: readonly RequestTool[]): readonly RequestTool[] {
-  const replaced = new Set(added.map(kindAndName));
-  return [...earlier.filter((tool) => !replaced.has(kindAndName(tool))), ...added];
+/**
+ * Joins the tools that items added, request after request. One that is added again replaces the
+ * earlier one of its name.
+ */
+export function mergeTools(requests: readonly (readonly RequestTool[])[]): readonly RequestTool[] {
+  const byName = new Map<string, RequestTool[]>();
+  for (const tools of requests) {
+    for (const tool of tools) byName.delete(kindAndName(tool));
+    for (const tool of tools) {
+      const same = byName.get(kindAndName(tool)) ?? [];
+      same.push(tool);
+      byName.set(kindAndName(tool), same);
+    }
+  }
+  return [...byName.values()].flat();
 }
 
 /** Collects tools by their names at the model. */

@@ -57,7 +57,7 @@ export function joinCarried(conversation: string, parts: ReadonlyMap<string, Car
   const all = [...parts.values(), own];
   return {
     system: all.flatMap(({ system }) => system),
-    tools: all.reduce((tools: readonly RequestTool[], one) => mergeTools(tools, one.tools), []),
+    tools: mergeTools(all.map(({ tools }) => tools)),
     stored: {
       conversation,
       names: [...parts.keys()],
