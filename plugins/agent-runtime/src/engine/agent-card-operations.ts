@@ -1,26 +1,22 @@
-import { audit, type HostView, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
+import { audit, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
 import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { AgentRevision } from './agent-revision.js';
-import { CurrentAgents } from './current-agents.js';
 import { callerFields, digestOf } from './diagnostics/audit-fields.js';
 import type { Agent } from './directory/agent.js';
 import { mayUse } from './directory/directory.js';
-import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
-import { Postponed } from './tools/run-tool.js';
-import { type OwnedCall, type ServerCall, ToolRunner } from './tools/tool-runner.js';
+import type { AgentRevision } from './revision/agent-revision.js';
+import { CurrentAgents } from './revision/current-agents.js';
+import { type PostponedCalls, ToolRunner } from './tools/tool-runner.js';
 import type { AgentTool, Toolbox } from './tools/toolbox.js';
 import { RunningTurns } from './turn/running-turns.js';
 
 /** Describes agents, and runs their tools for people. */
 export class AgentCardOperations implements AgentCards {
   readonly #context: PluginContext;
-  readonly #host: HostView;
   readonly #agents: CurrentAgents;
   readonly #tools: ToolRunner;
   readonly #limiter: TurnLimiter;
-  readonly #credentials: CredentialTurnLimiter;
   readonly #running: RunningTurns;
 
   constructor(
@@ -28,15 +24,12 @@ export class AgentCardOperations implements AgentCards {
     @inject(CurrentAgents) agents: CurrentAgents,
     @inject(ToolRunner) tools: ToolRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
-    @inject(CredentialTurnLimiter) credentials: CredentialTurnLimiter,
     @inject(RunningTurns) running: RunningTurns,
   ) {
     this.#context = context;
-    this.#host = context.host;
     this.#agents = agents;
     this.#tools = tools;
     this.#limiter = limiter;
-    this.#credentials = credentials;
     this.#running = running;
   }
 
@@ -92,18 +85,12 @@ export class AgentCardOperations implements AgentCards {
 
   /** Runs a call within the limits of turns, which it counts as. */
   async #admitted<T>({ signal }: ToolRun, principal: Principal, work: () => Promise<T>): Promise<T> {
-    if (this.#host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
-    const owner = { project: principal.project, caller: principal.tokenId };
-    const release = this.#credentials.acquire(principal);
+    if (this.#context.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    await this.#limiter.acquire(principal, signal);
     try {
-      await this.#limiter.acquire(owner, signal);
-      try {
-        return await work();
-      } finally {
-        this.#limiter.release(owner);
-      }
+      return await work();
     } finally {
-      release();
+      this.#limiter.release(principal);
     }
   }
 
@@ -118,16 +105,6 @@ export class AgentCardOperations implements AgentCards {
       arguments: run.arguments,
       tool: { entry, name: tool },
     } as const;
-    const owned: OwnedCall = {
-      turnId: turn.id,
-      principal,
-      settle: async (_, runCall) => {
-        const outcome = await runCall();
-        if (outcome instanceof Postponed) throw needsApproval();
-        return outcome;
-      },
-    };
-    const own: ServerCall = { call, index: 0, ...(run.isApproved && { owned }) };
     const fields = { project: principal.project, agent: agent.name, tool: `${entry}/${tool}`, request_id: run.requestId };
     audit(
       log,
@@ -140,11 +117,9 @@ export class AgentCardOperations implements AgentCards {
       agent,
       turn,
       interceptors: revision.toolInterceptors.all(),
-      onPostponed: () => {
-        throw needsApproval();
-      },
+      pending: run.isApproved ? undefined : REFUSED,
     };
-    for await (const batch of this.#tools.run([own], context)) {
+    for await (const batch of this.#tools.run([{ call, index: 0 }], context)) {
       for (const event of batch) if (event.type === 'tool-result') return event;
     }
     throw new Error('a tool call ended without a result');
@@ -177,6 +152,13 @@ function assertMayRun({ toolVisibility }: Agent, principal: Principal): void {
 function needsApproval(): TurnError {
   return new TurnError('approval_pending', 'A person must approve this call: send `"approve": true` with it.');
 }
+
+/** Nothing waits here: the person decides at once. */
+const REFUSED: PostponedCalls = {
+  postpone() {
+    throw needsApproval();
+  },
+};
 
 function shownTool(known: AgentTool, agent: Agent): AgentCard['tools'][number] {
   const { entry, tool, effect } = known;

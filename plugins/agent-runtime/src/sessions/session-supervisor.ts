@@ -1,16 +1,19 @@
-import type { Clock, IdSource, Logger, Message, PluginContext, SessionStore } from '@plugboard/kernel';
-import type { Account, Budget, SessionId } from '@plugboard/kernel/contracts';
+import type { Message, PluginContext } from '@plugboard/kernel';
+import type { Account, SessionId } from '@plugboard/kernel/contracts';
 import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
+import { TurnMemory } from '../engine/limits/turn-memory.js';
+import type { OpenConversation } from '../engine/turn/conversation.js';
+import { TurnRunner } from '../engine/turn/turn-runner.js';
 import type { TurnTask } from '../engine/turn/turn-task.js';
-import { TurnRunner } from '../engine/turn-runner.js';
-import { TurnConversations } from './conversation/conversations.js';
+import { SessionConversation } from './conversation/session-conversation.js';
 import { SessionHistory } from './conversation/session-history.js';
+import { ApprovalRecords } from './pending/approval-records.js';
 import { SessionActor } from './session-actor.js';
 import { SessionWatch } from './session-watch.js';
 import { isBlocked } from './store/blocked-sessions.js';
-import type { StoreCall } from './store/store-call.js';
+import { SessionStorage } from './store/session-storage.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -52,12 +55,11 @@ export class SessionSupervisor {
    * Memory of turns. The conversations between turns may have what is left of it
    * (`SessionHistory.cachedBytes`): the largest are evicted when it is needed (S-37).
    */
-  readonly #memory: Budget;
-  readonly #clock: Clock;
-  readonly #ids: IdSource;
-  readonly #log: Logger;
+  readonly #memory: TurnMemory;
+  readonly #context: PluginContext;
   readonly #runner: TurnRunner;
-  readonly #conversations: TurnConversations;
+  readonly #storage: SessionStorage;
+  readonly #approvals: ApprovalRecords;
   /** Least recently used first. */
   readonly #active = new Map<string, Active>();
   /** Watchers by the names of their sessions. */
@@ -67,18 +69,19 @@ export class SessionSupervisor {
   #sweeping = false;
 
   constructor(
-    @inject(CONTEXT) { config, clock, ids, log, budgets }: PluginContext<RuntimeSettings>,
+    @inject(CONTEXT) context: PluginContext<RuntimeSettings>,
+    @inject(TurnMemory) memory: TurnMemory,
     @inject(TurnRunner) runner: TurnRunner,
-    @inject(TurnConversations) conversations: TurnConversations,
+    @inject(SessionStorage) storage: SessionStorage,
+    @inject(ApprovalRecords) approvals: ApprovalRecords,
   ) {
-    this.#limit = config.limits.queuedPerSession;
-    this.#memory = budgets.memory;
-    this.#memory.onShortage((bytes) => this.#evictLargest(bytes));
-    this.#clock = clock;
-    this.#ids = ids;
-    this.#log = log;
+    this.#context = context;
+    this.#limit = context.config.limits.queuedPerSession;
+    this.#memory = memory;
+    this.#memory.budget.onShortage((bytes) => this.#evictLargest(bytes));
     this.#runner = runner;
-    this.#conversations = conversations;
+    this.#storage = storage;
+    this.#approvals = approvals;
   }
 
   /** Changes the limits. */
@@ -93,7 +96,7 @@ export class SessionSupervisor {
 
   /** Whether sessions crash so often that the process counts as unhealthy. */
   get isUnstable(): boolean {
-    return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
+    return recent(this.#allCrashes, this.#context.clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }
 
   /** @see SessionActor.join */
@@ -102,11 +105,11 @@ export class SessionSupervisor {
   }
 
   /** Queues a turn in its session, or ends it at once with the reason why it is refused. */
-  submit(id: SessionId, store: SessionStore, turn: TurnTask): void {
+  submit(id: SessionId, turn: TurnTask): void {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
     if (quarantined) turn.requestEnd(quarantined);
-    else this.#use(name, id, store).submit(turn);
+    else this.#use(name, id).submit(turn);
     if (this.#watches.size > 0) this.#show(name, turn);
   }
 
@@ -114,7 +117,7 @@ export class SessionSupervisor {
   watch(id: SessionId, maxBehind: number): SessionWatch {
     const name = nameOf(id);
     const watches = this.#watches.get(name) ?? new Set();
-    const watch = new SessionWatch(this.#turnsOf(name), maxBehind, { clock: this.#clock, ids: this.#ids }, () => {
+    const watch = new SessionWatch(this.#turnsOf(name), maxBehind, this.#context, () => {
       watches.delete(watch);
       if (watches.size === 0) this.#watches.delete(name);
     });
@@ -139,14 +142,14 @@ export class SessionSupervisor {
       const { id, mayBeNew } = history;
       const turn = actor.firstTurn;
       if (!turn || !mayBeNew || id.project !== project) continue;
-      const since = Math.floor(this.#clock.now() - (this.#clock.monotonic() - turn.arrivedAt));
+      const since = Math.floor(this.#context.clock.now() - (this.#context.clock.monotonic() - turn.arrivedAt));
       begun.push({
         id,
         conversation: history.conversation,
         since,
         user: turn.request.session?.user,
         messages: turn.request.messages,
-        isStored: (storeCall) => history.isStored(storeCall),
+        isStored: () => history.isStored(),
       });
     }
     return begun;
@@ -159,13 +162,13 @@ export class SessionSupervisor {
   }
 
   /** @see SessionActor.whileIdle */
-  async whileIdle<T>(id: SessionId, store: SessionStore, work: (history: SessionHistory) => Promise<T>): Promise<T> {
-    return this.#use(nameOf(id), id, store).whileIdle(work);
+  async whileIdle<T>(id: SessionId, work: (history: SessionHistory) => Promise<T>): Promise<T> {
+    return this.#use(nameOf(id), id).whileIdle(work);
   }
 
   /** @see SessionActor.endTurnsThen */
-  async endTurnsThen<T>(id: SessionId, store: SessionStore, reason: TurnError, work: () => Promise<T>): Promise<T> {
-    return this.#use(nameOf(id), id, store).endTurnsThen(reason, work);
+  async endTurnsThen<T>(id: SessionId, reason: TurnError, work: () => Promise<T>): Promise<T> {
+    return this.#use(nameOf(id), id).endTurnsThen(reason, work);
   }
 
   /** Ends the turns of one session and waits for their end. */
@@ -176,9 +179,9 @@ export class SessionSupervisor {
   }
 
   /** Returns the session's actor and marks it as used. */
-  #use(name: string, id: SessionId, store: SessionStore): SessionActor {
-    const active = this.#active.get(name) ?? this.#activate(name, id, store);
-    active.usedAt = this.#clock.monotonic();
+  #use(name: string, id: SessionId): SessionActor {
+    const active = this.#active.get(name) ?? this.#activate(name, id);
+    active.usedAt = this.#context.clock.monotonic();
     if (active.usedAt - active.orderedAt >= ORDER_EVERY) {
       active.orderedAt = active.usedAt;
       this.#active.delete(name);
@@ -187,16 +190,17 @@ export class SessionSupervisor {
     return active.actor;
   }
 
-  #activate(name: string, id: SessionId, store: SessionStore): Active {
+  #activate(name: string, id: SessionId): Active {
     this.#evict();
-    const history = new SessionHistory(id, store, (change) => this.#memory.cache(change));
+    const history = new SessionHistory(id, this.#storage, this.#memory);
+    const open: OpenConversation = (context) => new SessionConversation(context, history, this.#storage, this.#approvals);
     const actor = new SessionActor(history, {
-      clock: this.#clock,
-      run: (turn) => this.#runner.run(turn, this.#conversations.ofSession(history)),
+      clock: this.#context.clock,
+      run: (turn) => this.#runner.run(turn, open),
       queueLimit: () => this.#limit,
       onCrash: () => this.#onCrash(name, id),
     });
-    const now = this.#clock.monotonic();
+    const now = this.#context.clock.monotonic();
     const active = { actor, history, usedAt: now, orderedAt: now };
     this.#active.set(name, active);
     if (!this.#sweeping) this.#sweepLater();
@@ -205,22 +209,22 @@ export class SessionSupervisor {
 
   /** Drops the cache of the session. Waiting turns are ended if the session is quarantined. */
   #onCrash(name: string, id: SessionId): void {
-    const now = this.#clock.monotonic();
+    const now = this.#context.clock.monotonic();
     this.#crashes.set(name, [...recent(this.#crashes.get(name) ?? [], now), now]);
     this.#allCrashes = [...recent(this.#allCrashes, now), now];
     if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
-      this.#log.error({ event: 'supervisor_overrun', crashes: this.#allCrashes.length }, 'sessions crash repeatedly');
+      this.#context.log.error({ event: 'supervisor_overrun', crashes: this.#allCrashes.length }, 'sessions crash repeatedly');
     const active = this.#active.get(name);
     active?.history.release();
     const quarantined = this.#quarantine(name);
     if (!quarantined) return;
-    this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
+    this.#context.log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
     active?.actor.endWaiting(quarantined);
   }
 
   #quarantine(name: string): TurnError | undefined {
     const crashes = this.#crashes.get(name);
-    const now = this.#clock.monotonic();
+    const now = this.#context.clock.monotonic();
     const last = crashes?.at(-1);
     if (!crashes || last === undefined) return undefined;
     if (crashes.length >= MAX_CRASHES && now - last < QUARANTINE) {
@@ -260,8 +264,8 @@ export class SessionSupervisor {
 
   #sweepLater(): void {
     this.#sweeping = true;
-    this.#clock.after(SWEEP_EVERY, () => {
-      const now = this.#clock.monotonic();
+    this.#context.clock.after(SWEEP_EVERY, () => {
+      const now = this.#context.clock.monotonic();
       for (const [name, { actor, usedAt, orderedAt }] of this.#active) {
         if (now - orderedAt < HIBERNATE_AFTER) break;
         if (!actor.isBusy && now - usedAt >= HIBERNATE_AFTER) this.#remove(name);
@@ -284,7 +288,7 @@ export interface BegunSession {
   /** Of the turn's request. */
   readonly messages: readonly Message[];
   /** @see SessionHistory.isStored */
-  isStored(storeCall: StoreCall): Promise<boolean>;
+  isStored(): Promise<boolean>;
 }
 
 function recent(crashes: readonly number[], now: number): number[] {

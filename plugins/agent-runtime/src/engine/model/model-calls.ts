@@ -18,7 +18,7 @@ const COOLDOWN = 30_000;
 type LogFields = Readonly<Record<string, unknown>>;
 
 /** An answer whose first batch has arrived. */
-export interface Answer {
+export interface ModelAnswer {
   readonly connection: string;
   /** The request that it answers. */
   readonly asked: ModelRequest;
@@ -70,13 +70,13 @@ export class ModelCalls {
     signal: AbortSignal,
     asker: LogFields,
     mayTrim = false,
-  ): Promise<Answer> {
+  ): Promise<ModelAnswer> {
     let last: ModelError | undefined;
     for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
       let request = requestFor(connector, name);
-      const remedies = new Remedies(request, name, connector, mayTrim);
+      let remedies: Remedies | undefined;
       let refusal: ModelError | undefined;
       for (let attempt = 1; ; ) {
         try {
@@ -84,12 +84,13 @@ export class ModelCalls {
           const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
           if (done) throw new ModelError('it ended without an answer.', { retryable: true });
           this.#failures.delete(connector);
-          remedies.accepted();
+          remedies?.accepted();
           return { connection: name, asked: request, first, rest };
         } catch (error) {
           if (signal.aborted || !(error instanceof ModelError)) throw error;
           last = error;
         }
+        remedies ??= new Remedies(request, name, connector, mayTrim);
         const remedy = remedies.after(last);
         if (remedy) {
           refusal ??= last;

@@ -26,7 +26,7 @@ export interface Toolbox {
   readonly tools: ReadonlyMap<string, AgentTool>;
 }
 
-const EMPTY: Toolbox = { declarations: [], tools: new Map() };
+export const NO_TOOLS: Toolbox = { declarations: [], tools: new Map() };
 
 /** Schemas, of a few milliseconds each, that are compiled before others have their turn. */
 const COMPILED_AT_ONCE = 4;
@@ -72,7 +72,7 @@ export class Toolboxes {
 
   /** @param patterns the agent's own array, which is the cache key. */
   async of(patterns: readonly string[], signal: AbortSignal): Promise<Toolbox> {
-    if (patterns.length === 0) return EMPTY;
+    if (patterns.length === 0) return NO_TOOLS;
     const cached = this.#cache.get(patterns);
     const sources = cached?.sources ?? this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map((source) => this.#list(source, signal)));

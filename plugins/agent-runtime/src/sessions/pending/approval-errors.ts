@@ -1,12 +1,12 @@
 import { TurnError } from '@plugboard/kernel/contracts';
-import type { Approval } from './approval.js';
+import type { ApprovalRecord } from './approval.js';
 
 /** The same for an unknown approval and for one that the caller may not decide. */
 export function approvalNotFound(id: string): TurnError {
   return new TurnError('approval_not_found', `No request for approval with the id '${id.slice(0, 64)}' was found.`);
 }
 
-export function approvalDecided({ id, decision }: Approval): TurnError {
+export function approvalDecided({ id, decision }: ApprovalRecord): TurnError {
   const how = decision?.by === 'person' ? (decision.approve ? 'was approved' : 'was denied') : 'counts as denied';
   return new TurnError('approval_decided', `The call of '${id}' ${how} before.`);
 }

@@ -1,10 +1,9 @@
 import type { IdSource, Principal } from '@plugboard/kernel';
 import {
+  type Approval,
   type ApprovalChange,
-  type Approval as ApprovalInfo,
   callerId,
   conversationId,
-  OPEN,
   type SessionId,
   type StoredApproval,
   type Target,
@@ -38,7 +37,7 @@ export interface Decision {
  * - `ended`: it has a result, which the conversation does not have yet.
  * - `settled`: the conversation has its result.
  */
-export type ApprovalState = 'waiting' | 'denied' | 'approved' | 'started' | 'ended' | 'settled';
+type ApprovalState = 'waiting' | 'denied' | 'approved' | 'started' | 'ended' | 'settled';
 
 /** What the runtime keeps of a call that needs approval, as JSON. */
 interface ApprovalFields {
@@ -76,7 +75,7 @@ export interface ListedApproval extends Pick<ApprovalFields, 'call' | 'changed' 
 }
 
 /** A call that needs approval, as it was read from the store. */
-export interface Approval extends ApprovalFields, ListedApproval {
+export interface ApprovalRecord extends ApprovalFields, ListedApproval {
   readonly stored: StoredApproval;
 }
 
@@ -84,7 +83,7 @@ export interface Approval extends ApprovalFields, ListedApproval {
 export type NewApproval = Omit<ApprovalFields, 'createdAt' | 'expiresAt' | 'turn'> & { readonly id: string };
 
 /** @throws Error if another program has changed the text. */
-export function approvalOf(stored: StoredApproval): Approval {
+export function approvalOf(stored: StoredApproval): ApprovalRecord {
   return { ...JSON.parse(stored.text), ...listedApproval(stored), stored };
 }
 
@@ -97,29 +96,19 @@ export function listedApproval(stored: Omit<StoredApproval, 'text'>): ListedAppr
 /** The approval as a store keeps it. */
 export function encodeApproval(approval: ApprovalFields & { readonly id: string }): ApprovalChange {
   const { id, caller, expiresAt, call, changed, createdAt, turn, ...rest } = approval;
-  const { stored, session, ...kept } = rest as typeof rest & Partial<Approval>;
+  const { stored, session, ...kept } = rest as typeof rest & Partial<ApprovalRecord>;
   const listed = JSON.stringify({ call, changed, createdAt, turn });
   return { id, waits: kept.state === 'waiting', caller, expiresAt, listed, text: JSON.stringify(kept) };
 }
 
 /** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
-export function settledApproval(approval: Approval): Approval {
+export function settledApproval(approval: ApprovalRecord): ApprovalRecord {
   return { ...approval, state: 'settled', outcome: undefined, params: undefined, principal: null };
 }
 
 /** The id of the approval of a call: who knows the call finds it without an index. */
 export function approvalIdOf(callId: string): string {
   return `mcpr_${callId.replace(/^call_/, '')}`;
-}
-
-/** The caller that began the turn. */
-export function principalOf({ principal }: Approval): Principal {
-  return principal ?? OPEN;
-}
-
-/** A caller as it is stored. */
-export function storedPrincipal(principal: Principal): Principal | null {
-  return principal === OPEN ? null : principal;
 }
 
 /** Whether the principal began the turn that asked. */
@@ -131,7 +120,7 @@ export function isOwn({ caller }: ListedApproval, principal: Principal): boolean
 export function shownApproval(
   { id, session, call, changed, createdAt, expiresAt }: ListedApproval,
   visibility: Target['toolVisibility'],
-): ApprovalInfo {
+): Approval {
   return {
     id,
     conversation: conversationId(session),
@@ -146,7 +135,7 @@ export function shownApproval(
 
 /** Without characters that look alike. */
 const ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789';
-export const CODE_LENGTH = 6;
+const CODE_LENGTH = 6;
 
 /** Makes a code that nobody can guess. */
 export function newCode(ids: IdSource): string {

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { isToolImagesMessage, type ToolMessage } from '@plugboard/kernel/contracts';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
-import type { Approval } from './approval.js';
+import type { ApprovalRecord } from './approval.js';
 
 /** Stands for the result of an approved call, which runs after interceptors received the turn. */
 const PENDING = 'The call was approved and is about to run.';
@@ -12,7 +12,7 @@ const PENDING = 'The call was approved and is about to run.';
  */
 export function inPlaceOfResults(
   fresh: readonly Message[],
-  { approved, closing }: { readonly approved: readonly Approval[]; readonly closing: readonly ToolMessage[] },
+  { approved, closing }: { readonly approved: readonly ApprovalRecord[]; readonly closing: readonly ToolMessage[] },
 ): readonly Message[] {
   const pending = approved.map(({ call }): ToolMessage => ({ role: 'tool', tool_call_id: call.id, content: PENDING }));
   const end = endOfResults(fresh);

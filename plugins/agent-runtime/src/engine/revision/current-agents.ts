@@ -11,10 +11,10 @@ import {
 } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { RuntimeSettings } from '../config.js';
+import type { RuntimeSettings } from '../../config.js';
+import { checkParams } from '../directory/check-params.js';
+import type { ConnectionFailures } from '../model/model-calls.js';
 import { AgentRevision, type AgentRevisionOptions } from './agent-revision.js';
-import { checkParams } from './directory/check-params.js';
-import type { ConnectionFailures } from './model/model-calls.js';
 
 type Configuration = Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors' | 'toolInterceptors'>;
 

@@ -10,13 +10,12 @@ import type {
   ToolSource,
 } from '@plugboard/kernel';
 import { type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
-import type { RuntimeSettings } from '../config.js';
-import { agentOf } from './directory/agent.js';
-import { checkParams } from './directory/check-params.js';
-import { Directory } from './directory/directory.js';
-import { fixedView } from './directory/fixed-view.js';
-import { type ConnectionFailures, ModelCalls } from './model/model-calls.js';
-import { Toolboxes } from './tools/toolbox.js';
+import type { RuntimeSettings } from '../../config.js';
+import { agentOf } from '../directory/agent.js';
+import { checkParams } from '../directory/check-params.js';
+import { Directory } from '../directory/directory.js';
+import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
+import { Toolboxes } from '../tools/toolbox.js';
 
 export interface AgentRevisionOptions {
   readonly settings: RuntimeSettings;
@@ -99,4 +98,16 @@ export class AgentRevision {
       param: 'model',
     });
   }
+}
+
+/** The contributions that a view shows now, whatever a reload changes later. */
+function fixedView<T>(view: Extensions<T>): Extensions<T> {
+  const all = view.all();
+  const byName = new Map(all.map(({ name, value }) => [name, value]));
+  return {
+    all: () => all,
+    get: (name) => byName.get(name),
+    one: () => view.one(),
+    [Symbol.iterator]: () => all[Symbol.iterator](),
+  };
 }
