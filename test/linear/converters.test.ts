@@ -158,6 +158,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   keptNotice: 'joins the ids of calls, which are limited',
   settleOpenCalls: 'newMessages and inPlaceOfResults; its calls are limited',
   messagesAtEnd: 'reads each of the last turns once',
+  anyWaits: 'one query with the ids of calls',
   makeTurn: 'copies one list',
   budgetFor: 'sums up sizes',
   startOfTurn: 'one search; its callers are cases',

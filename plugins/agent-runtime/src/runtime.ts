@@ -1,6 +1,5 @@
 import type { ConfigProblem, PluginContext, Principal } from '@plugboard/kernel';
 import type {
-  Account,
   AgentRuntime,
   ClaimResult,
   IdempotencyKey,
@@ -13,7 +12,7 @@ import type {
   TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { Account, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from './config.js';
 import { AgentCardOperations } from './engine/agent-card-operations.js';
@@ -90,7 +89,7 @@ export class Runtime implements AgentRuntime {
    * @throws ConfigFault with all problems of the tools.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const revision = await this.#agents.prepareInitial(signal);
+    const revision = await this.#agents.prepare(undefined, signal);
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
     await recoverTurns(this.#storage.store, (name) => agents.get(name)?.onRestart ?? 'rollback', this.#context.log);
     this.#agents.activate(revision);
@@ -110,7 +109,7 @@ export class Runtime implements AgentRuntime {
 
   /** A person asked for a reload: the tools are accepted as they are now (S-73). */
   async reload(signal: AbortSignal): Promise<void> {
-    await this.#agents.revision.acceptTools(signal);
+    await this.#agents.revision.toolboxes.accept(signal);
   }
 
   get stopLimit(): number {
@@ -160,7 +159,7 @@ export class Runtime implements AgentRuntime {
     const id = request.session && sessionOf(request, request.session);
     // A retry with an idempotency key waits for the stored answer instead of joining the turn.
     const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
-    const account = request.account ?? this.#memory.open(request.principal);
+    const account = request.account ?? new Account(this.#memory.budget, request.principal);
     const joined = !refusal && id && fingerprint && this.#sessions.join(id, fingerprint, request.signal, account);
     if (joined) return joined;
     const turn = new TurnTask({
@@ -172,7 +171,7 @@ export class Runtime implements AgentRuntime {
     });
     if (refusal) turn.requestEnd(refusal);
     if (turn.hasEnded) return turn.events; // refused, or its caller has gone already
-    this.#turns.add(turn);
+    turn.defer(this.#turns.track(turn));
     if (id) this.#sessions.submit(id, turn);
     else turn.start(() => this.#runner.run(turn, (context) => new StatelessConversation(context, this.#storage)));
     return turn.events;

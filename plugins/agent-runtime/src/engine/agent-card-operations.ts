@@ -1,7 +1,7 @@
 import { audit, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
 import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { callerFields, digestOf } from './diagnostics/audit-fields.js';
+import { callerFields, digestOf } from './diagnostics/log-fields.js';
 import type { Agent } from './directory/agent.js';
 import { mayUse } from './directory/directory.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
@@ -64,33 +64,32 @@ export class AgentCardOperations implements AgentCards {
       const [name, known] = found;
       if (!run.isApproved && agent.approves(known)) throw needsApproval();
       const context = { agent, toolbox, principal, revision };
-      return await this.#awaited(run, (own) => this.#admitted(own, principal, () => this.#run(own, name, context)));
+      return await this.#admitted(run, principal, (own) => this.#run(own, name, context));
     } finally {
       unpin();
     }
   }
 
-  /** Runs a call that a stopping server waits for, and ends at its limit, like a turn. */
-  async #awaited<T>(run: ToolRun, work: (run: ToolRun) => Promise<T>): Promise<T> {
+  /**
+   * Runs a call within the limits of turns, which it counts as. A stopping server waits for it, and
+   * ends it at its limit.
+   */
+  async #admitted<T>(run: ToolRun, principal: Principal, work: (run: ToolRun) => Promise<T>): Promise<T> {
+    if (this.#context.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     const abort = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const untrack = this.#running.track({ ended, requestEnd: (reason) => abort.abort(reason) });
+    const signal = AbortSignal.any([run.signal, abort.signal]);
     try {
-      return await work({ ...run, signal: AbortSignal.any([run.signal, abort.signal]) });
+      await this.#limiter.acquire(principal, signal);
+      try {
+        return await work({ ...run, signal });
+      } finally {
+        this.#limiter.release(principal);
+      }
     } finally {
       untrack();
       resolve();
-    }
-  }
-
-  /** Runs a call within the limits of turns, which it counts as. */
-  async #admitted<T>({ signal }: ToolRun, principal: Principal, work: () => Promise<T>): Promise<T> {
-    if (this.#context.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
-    await this.#limiter.acquire(principal, signal);
-    try {
-      return await work();
-    } finally {
-      this.#limiter.release(principal);
     }
   }
 

@@ -9,8 +9,14 @@ import {
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { CurrentAgents } from '../engine/revision/current-agents.js';
-import { isOwn, type ListedApproval, shownApproval } from './pending/approval.js';
-import { approvalDecided, approvalExpired, approvalNotFound } from './pending/approval-errors.js';
+import {
+  approvalDecided,
+  approvalExpired,
+  approvalNotFound,
+  isOwn,
+  type ListedApproval,
+  shownApproval,
+} from './pending/approval.js';
 import { ApprovalRecords } from './pending/approval-records.js';
 import { reserveIn } from './store/session-storage.js';
 

@@ -1,14 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '@plugboard/kernel';
-import {
-  type Account,
-  type Conversation,
-  type Conversations,
-  type SessionInfo,
-  type SessionPage,
-  sessionTitle,
-} from '@plugboard/kernel/contracts';
-import type { BegunSession, SessionSupervisor } from './session-supervisor.js';
+import type { Account, Conversation, Conversations, SessionInfo, SessionPage } from '@plugboard/kernel/contracts';
+import type { SessionSupervisor } from './session-supervisor.js';
 import type { SessionStorage } from './store/session-storage.js';
 
 /** Sessions that are read from the store at once, to find those that match. */
@@ -88,29 +81,15 @@ async function begunSessions(
   const sign = order === 'asc' ? 1 : -1;
   const all = sessions
     .begun(project)
-    .filter(({ id }) => agents?.includes(id.agent) ?? true)
-    .filter((one) => user === undefined || one.user === user)
-    .filter(({ since }) => after === undefined || sign * (since - after.updatedAt) > 0);
+    .filter(
+      ({ info }) =>
+        (agents?.includes(info.id.agent) ?? true) &&
+        (user === undefined || info.user === user) &&
+        (after === undefined || sign * (info.updatedAt - after.updatedAt) > 0),
+    );
   const stored = await Promise.all(all.map((one) => one.isStored()));
-  return all
-    .filter((_, at) => !stored[at])
-    .sort((a, b) => sign * (a.since - b.since))
-    .map(begunInfo);
-}
-
-/** Describes a session whose first turn waits or runs. */
-export function begunInfo({ id, conversation, since, user, messages }: BegunSession): SessionInfo {
-  const times = { createdAt: since, updatedAt: since };
-  return {
-    id,
-    conversation,
-    ...times,
-    turns: 0,
-    bytes: 0,
-    user,
-    title: sessionTitle(messages),
-    metadata: {},
-  };
+  const begun = all.filter((_, at) => !stored[at]).map(({ info }) => info);
+  return begun.sort((a, b) => sign * (a.updatedAt - b.updatedAt));
 }
 
 /** Whether a list has filters that the store does not know. */

@@ -25,9 +25,9 @@ import { assertMessages } from '../engine/messages/message-shape.js';
 import { CurrentAgents } from '../engine/revision/current-agents.js';
 import { assertNotFull, type SessionHistory } from './conversation/session-history.js';
 import { messagesToAppend } from './history/session-input.js';
-import { approvalPending } from './pending/approval-errors.js';
+import { approvalPending } from './pending/approval.js';
 import { ApprovalRecords } from './pending/approval-records.js';
-import { begunInfo, type ListPage, listSessions } from './session-lists.js';
+import { type ListPage, listSessions } from './session-lists.js';
 import { SessionSupervisor } from './session-supervisor.js';
 import { assertSessionKey } from './store/session-key.js';
 import { reserveIn, SessionStorage } from './store/session-storage.js';
@@ -66,9 +66,9 @@ export class SessionOperations implements Conversations {
     assertMessages(messages);
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
     const added = messagesToAppend([], messages);
-    await this.#sessions.whileIdle(id, () =>
-      this.#insert((store) => store.create(id, { metadata, messages: added }), 'create', id),
-    );
+    await this.#sessions
+      .use(id)
+      .whileIdle(() => this.#insert((store) => store.create(id, { metadata, messages: added }), 'create', id));
     return this.#created(id);
   }
 
@@ -123,7 +123,7 @@ export class SessionOperations implements Conversations {
     assertMessages(messages);
     const { id } = await this.#require(conversation, principal);
     const page = { order: 'desc', limit: 1, reserve: reserveIn(account) } as const;
-    const added = await this.#sessions.whileIdle(id, async (history) => {
+    const added = await this.#sessions.use(id).whileIdle(async (history) => {
       await this.#append(id, history, messages, account);
       return this.#storage.call((store) => store.turns(id, page), 'turns', id);
     });
@@ -148,9 +148,9 @@ export class SessionOperations implements Conversations {
     if (key !== undefined) assertSessionKey(key, 'id');
     const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
-    await this.#sessions.whileIdle(copy, () =>
-      this.#insert((store) => store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
-    );
+    await this.#sessions
+      .use(copy)
+      .whileIdle(() => this.#insert((store) => store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy));
     return this.#created(copy);
   }
 
@@ -174,7 +174,9 @@ export class SessionOperations implements Conversations {
   async cancel(conversation: string, principal: Principal, account: Account): Promise<Conversation> {
     const { info } = await this.#requireOrBegun(conversation, principal);
     await this.#sessions.cancel(info.id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
-    await this.#denyWaiting(info.id, principal, account);
+    const { approvals } = await this.#approvals.openAtEnd(info.id, account);
+    const decision = { approve: false, by: 'cancelled' } as const;
+    for (const approval of approvals) await this.#approvals.decide(approval, decision, account, principal);
     // The session of a first turn is gone with it.
     return this.#withStatus((await this.#find(conversation, principal)) ?? info);
   }
@@ -183,20 +185,13 @@ export class SessionOperations implements Conversations {
     const { info, isStored } = await this.#requireOrBegun(conversation, principal);
     const { id } = info;
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
-    const existed = await this.#sessions.endTurnsThen(id, reason, () =>
-      this.#storage.call((store) => store.delete(id), 'delete', id),
-    );
+    const existed = await this.#sessions
+      .use(id)
+      .endTurnsThen(reason, () => this.#storage.call((store) => store.delete(id), 'delete', id));
     if (isStored && !existed) throw notFound(); // deleted by another request
     const { token, tokenId } = principal;
     const fields = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
     audit(this.#context.log, 'session_deleted', fields, 'a session was deleted');
-  }
-
-  /** Denies the tool calls of a session that wait for approval. */
-  async #denyWaiting(id: SessionId, principal: Principal, account: Account): Promise<void> {
-    const { approvals } = await this.#approvals.openAtEnd(id, account);
-    const decision = { approve: false, by: 'cancelled' } as const;
-    for (const approval of approvals) await this.#approvals.decide(approval, decision, account, principal);
   }
 
   #randomKey(): string {
@@ -224,11 +219,11 @@ export class SessionOperations implements Conversations {
   ): Promise<{ readonly info: SessionInfo; readonly isStored: boolean }> {
     const stored = await this.#find(conversation, principal);
     const all = stored ? [] : this.#sessions.begun(principal.project);
-    const begun = all.find((one) => one.conversation === conversation);
+    const begun = all.find(({ info }) => info.conversation === conversation)?.info;
     // Without a turn now, its first turn may have been stored since.
     if (!begun) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
     if (principal.agents?.includes(begun.id.agent) === false) throw notFound();
-    return { info: begunInfo(begun), isStored: false };
+    return { info: begun, isStored: false };
   }
 
   async #insert(make: (store: SessionStore) => Promise<void>, operation: string, id: SessionId): Promise<void> {
@@ -244,7 +239,6 @@ export class SessionOperations implements Conversations {
       throw new TurnError('conversation_exists', 'A conversation with this key already exists.');
   }
 
-  /** Returns a session that was just created. */
   async #created(id: SessionId): Promise<Conversation> {
     const info = await this.#storage.call((store) => store.info(id), 'info', id);
     if (!info) throw notFound(); // deleted by another request

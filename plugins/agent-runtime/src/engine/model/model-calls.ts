@@ -1,11 +1,9 @@
 import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
-import { reasonOf } from '../diagnostics/reason.js';
-import { delay } from './delay.js';
-import { Remedies } from './remedies.js';
+import { reasonOf } from '../diagnostics/log-fields.js';
+import { type Remedies, remediesFor } from './remedies.js';
 
-/** Attempts per connection. */
 const MAX_ATTEMPTS = 3;
 /** Milliseconds before the first and second retry, times 1 to 2. */
 const BACKOFF = [500, 1000];
@@ -90,7 +88,7 @@ export class ModelCalls {
           if (signal.aborted || !(error instanceof ModelError)) throw error;
           last = error;
         }
-        remedies ??= new Remedies(request, name, connector, mayTrim);
+        remedies ??= remediesFor(request, name, connector, mayTrim);
         const remedy = remedies.after(last);
         if (remedy) {
           refusal ??= last;
@@ -159,5 +157,21 @@ export function modelFailed(error: ModelError | undefined): TurnError {
     retryAfter,
     isUpstream: isUpstream || undefined,
     retryable: retryable || undefined,
+  });
+}
+
+/** Resolves after `ms` milliseconds. @throws the signal's reason if it aborts first. */
+function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = clock.after(ms, () => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal.addEventListener('abort', onAbort, { once: true });
   });
 }

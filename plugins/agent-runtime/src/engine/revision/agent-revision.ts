@@ -1,11 +1,9 @@
 import type {
-  Clock,
   ConfigProblem,
   Extensions,
-  IdSource,
   Interceptor,
-  Logger,
   ModelConnector,
+  PluginContext,
   ToolInterceptor,
   ToolSource,
 } from '@plugboard/kernel';
@@ -17,18 +15,13 @@ import { Directory } from '../directory/directory.js';
 import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
 import { Toolboxes } from '../tools/toolbox.js';
 
-export interface AgentRevisionOptions {
+/** What a revision is made of. */
+export interface Configuration {
   readonly settings: RuntimeSettings;
   readonly models: Extensions<ModelConnector>;
   readonly tools: Extensions<ToolSource>;
   readonly interceptors: Extensions<Interceptor>;
   readonly toolInterceptors: Extensions<ToolInterceptor>;
-  readonly clock: Clock;
-  readonly ids: IdSource;
-  readonly log: Logger;
-  /** Shared by all revisions. */
-  readonly failures: ConnectionFailures;
-  resolvePath(path: string): string;
 }
 
 /**
@@ -46,22 +39,20 @@ export class AgentRevision {
   readonly #settings: RuntimeSettings;
   readonly #connectors: Extensions<ModelConnector>;
 
-  /** @throws Error if a prompt file cannot be read. */
-  constructor(options: AgentRevisionOptions) {
-    const { settings, clock, ids, log, failures, resolvePath } = options;
+  /**
+   * @param failures shared by all revisions.
+   * @throws Error if a prompt file cannot be read.
+   */
+  constructor(configuration: Configuration, { clock, ids, log, resolvePath }: PluginContext, failures: ConnectionFailures) {
+    const { settings, models, interceptors, toolInterceptors } = configuration;
     this.#settings = settings;
-    this.#connectors = fixedView(options.models);
-    const tools = fixedView(options.tools);
+    this.#connectors = fixedView(models);
+    const tools = fixedView(configuration.tools);
     this.directory = new Directory(settings, this.#connectors, tools, resolvePath);
     this.toolboxes = new Toolboxes(tools, log);
     this.models = new ModelCalls(this.#connectors, clock, ids, log, failures);
-    this.interceptors = fixedView(options.interceptors);
-    this.toolInterceptors = fixedView(options.toolInterceptors);
-  }
-
-  /** Accepts the tools as they are now, as at the start. */
-  acceptTools(signal: AbortSignal): Promise<void> {
-    return this.toolboxes.accept(signal);
+    this.interceptors = fixedView(interceptors);
+    this.toolInterceptors = fixedView(toolInterceptors);
   }
 
   /** Finds mistakes that appear only together with running models and tools. */

@@ -1,7 +1,7 @@
 import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
-import { completeArguments } from './complete-arguments.js';
 import { InterceptorFailed, Postponed, runIntercepted, ToolRefused } from './intercept-tool.js';
+import { completeArguments } from './tool-arguments.js';
 import type { AgentTool } from './toolbox.js';
 
 /** Characters of the images of one result, as data URLs: they are sent to the model and stored. */

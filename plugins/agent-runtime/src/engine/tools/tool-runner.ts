@@ -9,7 +9,6 @@ import { ProgressReports, withoutOldReport } from './progress.js';
 import { runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
-/** A call that the server runs. */
 export interface ServerCall {
   readonly call: TurnToolCall;
   /** Number of the call in the turn, from 0. */
@@ -32,7 +31,6 @@ export interface OwnedCall {
   settle(tool: AgentTool | undefined, run: () => Promise<ToolOutcome | Postponed>): Promise<ToolOutcome | TurnApproval>;
 }
 
-/** What the calls of a turn share. */
 interface ToolContext {
   readonly toolbox: Toolbox;
   readonly agent: Agent;

@@ -1,6 +1,6 @@
 import type { Contribution, Interceptor, Turn } from '@plugboard/kernel';
 import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contracts';
-import { type Batch, endOf, sealed, type TurnEnd } from '../log/batch.js';
+import { type Batch, endOf, type TurnEnd, untilEnd } from '../log/batch.js';
 import { pulled, type WriteBatch } from '../log/pulled.js';
 import type { BegunTurn, TurnContext } from './conversation.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
@@ -50,7 +50,7 @@ export async function answer(context: TurnContext, begun: BegunTurn): Promise<An
   else {
     for await (const batch of intercepted(context, begun, interceptors)) {
       assertBatch(interceptors, batch);
-      const events = sealed(batch);
+      const events = untilEnd(batch);
       await write(pending?.reportedOnce(events) ?? events);
       if (answered) break;
     }

@@ -1,11 +1,10 @@
-import { type Message, type ModelConnector, ModelError } from '@plugboard/kernel';
+import { type AgentEvent, type Message, type ModelConnector, ModelError } from '@plugboard/kernel';
 import {
   addUsage,
   type Extra,
   type ModelToolCall,
   NO_USAGE,
   type Transcript,
-  type TurnApproval,
   TurnError,
   type TurnFinished,
   type TurnToolCall,
@@ -123,7 +122,7 @@ class AgentLoop {
       await this.#write(calls.map(({ call }) => call));
       await this.#runTools(calls);
     }
-    const asking = pending.closing;
+    const asking = pending.closing(calls.map(({ call }) => call.id));
     if (asking) await this.#write([asking, this.#finished('stop')]);
     return asking !== undefined;
   }
@@ -213,10 +212,12 @@ class AgentLoop {
     }
     pending?.beginStep({ ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#lastCall });
     const running: ServerCall[] = [];
-    const asked = calls.map((made): TurnToolCall | TurnApproval => {
+    const ids: string[] = [];
+    const asked = calls.map((made): AgentEvent => {
       const origin = { connection: read.connection, prefix };
       const call = toolCall(read.takeId(made), made, origin, isClientCall(made) ? undefined : toolbox);
       if (!call.tool) return call;
+      ids.push(call.id);
       const own = { call, index: index++ };
       const instead = repeated.has(made) ? REPEATED : pending?.admit(own, toolbox.tools.get(call.name));
       if (instead && 'type' in instead) return instead;
@@ -232,7 +233,7 @@ class AgentLoop {
     if (running.length > 0) await this.#runTools(running);
 
     const reason = endsWithClientCalls ? 'tool_calls' : 'stop';
-    const asking = pending?.closing;
+    const asking = pending?.closing(ids);
     if (asking) return [asking, this.#finished(reason)];
     return endsWithClientCalls ? [{ ...this.#finished(reason), ...read.named }] : undefined;
   }

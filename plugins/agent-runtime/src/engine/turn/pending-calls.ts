@@ -44,14 +44,14 @@ export interface PendingCalls extends PostponedCalls {
   /** What the turns before have used of the agent's limits, if this one goes on. */
   readonly spent: Spent;
   readonly opening: Opening;
-  /** The server's text about the calls that wait now; undefined if none does. */
-  readonly closing: TurnText | undefined;
   /** Whether calls of these tools may wait. */
   mayWait(tools: Iterable<AgentTool>): boolean;
   /** A step makes calls. @param using what the turn has used with them. */
   beginStep(using: Spent): void;
   /** What becomes of a call instead of running; undefined if it runs. */
   admit(call: ServerCall, tool: AgentTool | undefined): ToolOutcome | TurnApproval | undefined;
+  /** The server's text about those of these calls that wait now; undefined if none does. */
+  closing(callIds: readonly string[]): TurnText | undefined;
   /** The conversation with the results of calls of an earlier turn in their places. */
   withResults(conversation: readonly Message[], results: readonly Message[]): readonly Message[];
   /** Leaves out what readers know of these calls: a turn that is run again reports them again. */

@@ -2,7 +2,7 @@ import type { PluginContext } from '@plugboard/kernel';
 import { type FailureCode, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { startSpan } from '../diagnostics/channels.js';
-import { reasonOf } from '../diagnostics/reason.js';
+import { reasonOf } from '../diagnostics/log-fields.js';
 import { type Agent, agentForRequest } from '../directory/agent.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
 import { TurnMemory } from '../limits/turn-memory.js';
@@ -52,7 +52,7 @@ export class TurnRunner {
   async run(task: TurnTask, open: OpenConversation): Promise<void> {
     const span = startSpan('turn', () => ({ request: task.request }));
     task.defer(() => {
-      if (task.isOverdue) this.#logOverdue(task.signal.reason, task.request);
+      if (task.state === 'overdue') this.#logOverdue(task.signal.reason, task.request);
       span.set(task.terminal ? outcomeOf(task.terminal) : {});
       span.end();
     });

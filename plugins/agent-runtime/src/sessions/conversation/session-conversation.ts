@@ -27,7 +27,6 @@ interface SessionTurn {
   readonly pending: OpenCalls | undefined;
 }
 
-/** The conversation of a session. */
 export class SessionConversation implements TurnConversation {
   readonly isStored = true;
   readonly #context: TurnContext;

@@ -7,7 +7,7 @@ import { summaryOfAll } from '../history/due-summary.js';
 import { historyView } from '../history/history-view.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryRequest } from '../history/summary-request.js';
-import { approvalNotFound } from '../pending/approval-errors.js';
+import { approvalNotFound } from '../pending/approval.js';
 import { ClientCalls } from '../pending/client-calls.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { answerRecord } from '../store/idempotency.js';

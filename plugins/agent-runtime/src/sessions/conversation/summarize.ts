@@ -5,8 +5,8 @@ import type { ModelAnswer } from '../../engine/model/model-calls.js';
 import { StepReader } from '../../engine/model/step-reader.js';
 import type { TurnContext } from '../../engine/turn/conversation.js';
 import type { DueSummary } from '../history/due-summary.js';
+import { tokensOfSummary } from '../history/history-view.js';
 import { summaryRequest } from '../history/summary-request.js';
-import { tokensOfSummary } from '../history/summary-view.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
 
 /** The result of a request for a summary. */

@@ -1,7 +1,7 @@
 import { audit, type Logger, type PluginContext, type Principal } from '@plugboard/kernel';
 import { type Account, type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { callerFields, digestOf } from '../../engine/diagnostics/audit-fields.js';
+import { callerFields, digestOf } from '../../engine/diagnostics/log-fields.js';
 import { messagesAtEnd } from '../history/messages-at-end.js';
 import { reserveIn, SessionStorage } from '../store/session-storage.js';
 import {

@@ -1,4 +1,4 @@
-import type { IdSource, Principal } from '@plugboard/kernel';
+import type { IdSource, Principal, SessionStore } from '@plugboard/kernel';
 import {
   type Approval,
   type ApprovalChange,
@@ -7,6 +7,7 @@ import {
   type SessionId,
   type StoredApproval,
   type Target,
+  TurnError,
   type TurnToolCall,
 } from '@plugboard/kernel/contracts';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
@@ -111,12 +112,16 @@ export function approvalIdOf(callId: string): string {
   return `mcpr_${callId.replace(/^call_/, '')}`;
 }
 
+/** Whether any of these calls waits for a person, or did. */
+export async function anyWaits(store: SessionStore, project: string, callIds: readonly string[]): Promise<boolean> {
+  return callIds.length > 0 && (await store.approvals.get(project, callIds.map(approvalIdOf))).length > 0;
+}
+
 /** Whether the principal began the turn that asked. */
 export function isOwn({ caller }: ListedApproval, principal: Principal): boolean {
   return callerId(principal) === caller;
 }
 
-/** What callers see of an approval. */
 export function shownApproval(
   { id, session, call, changed, createdAt, expiresAt }: ListedApproval,
   visibility: Target['toolVisibility'],
@@ -145,4 +150,25 @@ export function newCode(ids: IdSource): string {
     if (byte < 240) code += ALPHABET[byte % ALPHABET.length]; // 240 = 8 × 30: no character is more frequent
   }
   return code;
+}
+
+/** The same for an unknown approval and for one that the caller may not decide. */
+export function approvalNotFound(id: string): TurnError {
+  return new TurnError('approval_not_found', `No request for approval with the id '${id.slice(0, 64)}' was found.`);
+}
+
+export function approvalDecided({ id, decision }: ApprovalRecord): TurnError {
+  const how = decision?.by === 'person' ? (decision.approve ? 'was approved' : 'was denied') : 'counts as denied';
+  return new TurnError('approval_decided', `The call of '${id}' ${how} before.`);
+}
+
+export function approvalExpired(id: string): TurnError {
+  return new TurnError('approval_expired', `Nobody decided about '${id}' in time: the call counts as denied.`);
+}
+
+export function approvalPending(): TurnError {
+  return new TurnError(
+    'approval_pending',
+    'Tool calls of this session wait for a decision or for the caller that began the turn, who alone can send the next message.',
+  );
 }

@@ -1,5 +1,5 @@
 import { OPEN, type TurnApproval } from '@plugboard/kernel/contracts';
-import { digestOf } from '../../engine/diagnostics/audit-fields.js';
+import { digestOf } from '../../engine/diagnostics/log-fields.js';
 import { Postponed } from '../../engine/tools/intercept-tool.js';
 import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
 import type { OwnedCall, ServerCall } from '../../engine/tools/tool-runner.js';

@@ -1,9 +1,9 @@
 import type { AgentEvent, IdSource, Message, Turn } from '@plugboard/kernel';
 import { callerId, OPEN, openToolCalls, type TurnApproval, type TurnText } from '@plugboard/kernel/contracts';
-import { digestOf } from '../../engine/diagnostics/audit-fields.js';
+import { digestOf } from '../../engine/diagnostics/log-fields.js';
 import type { Agent } from '../../engine/directory/agent.js';
-import { completeArguments } from '../../engine/tools/complete-arguments.js';
 import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
+import { completeArguments } from '../../engine/tools/tool-arguments.js';
 import type { ServerCall } from '../../engine/tools/tool-runner.js';
 import type { AgentTool } from '../../engine/tools/toolbox.js';
 import { NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from '../../engine/turn/pending-calls.js';
@@ -71,8 +71,9 @@ export class OpenCalls implements PendingCalls {
     return { events, isOver: false, calls: this.#approved };
   }
 
-  get closing(): TurnText | undefined {
-    return this.#asked.length === 0 ? undefined : notice(approvalNotice(this.#asked, this.#options.agent.toolVisibility));
+  closing(callIds: readonly string[]): TurnText | undefined {
+    const waiting = this.#asked.filter(({ call }) => callIds.includes(call.id));
+    return waiting.length === 0 ? undefined : notice(approvalNotice(waiting, this.#options.agent.toolVisibility));
   }
 
   mayWait(tools: Iterable<AgentTool>): boolean {
@@ -138,7 +139,7 @@ export class OpenCalls implements PendingCalls {
 
   /** The answer as its reader sees it: with the server's text about the calls that wait. */
   withNotice(answer: readonly Message[]): readonly Message[] {
-    const waiting = this.#settled.isBlocked ? this.#settled.waiting : this.#asked;
+    const waiting = this.#settled.isBlocked ? this.#settled.waiting : this.#waitingIn(answer);
     const content = approvalNotice(waiting, this.#options.agent.toolVisibility);
     return content === '' ? answer : [...answer, { role: 'assistant', content }];
   }
@@ -153,8 +154,7 @@ export class OpenCalls implements PendingCalls {
     const { isBlocked, approved, denied } = this.#settled;
     if (isBlocked) return { messages: withResults(added, answer, [], NONE), asked: [], approvals: undefined };
     const { records, agent } = this.#options;
-    const open = new Set([...openToolCalls(answer), ...approved.map(({ call }) => call.id)]);
-    const waiting = this.#asked.filter(({ call }) => open.has(call.id));
+    const waiting = this.#waitingIn(answer);
     const times = records?.timesOf(agent.approvalExpires);
     const asked = !times
       ? []
@@ -171,6 +171,12 @@ export class OpenCalls implements PendingCalls {
       asked,
       approvals: approvals.length > 0 ? approvals : undefined,
     };
+  }
+
+  /** The calls that wait, without those of a run that an interceptor dropped. */
+  #waitingIn(answer: readonly Message[]): readonly NewApproval[] {
+    const open = new Set([...openToolCalls(answer), ...this.#settled.approved.map(({ call }) => call.id)]);
+    return this.#asked.filter(({ call }) => open.has(call.id));
   }
 
   #wait(asked: Omit<NewApproval, 'state' | 'code'>): TurnApproval {

@@ -11,8 +11,15 @@ import {
 } from '@plugboard/kernel/contracts';
 import { NOTHING_SPENT, type Spent } from '../../engine/turn/pending-calls.js';
 import { hasNewMessages, newMessages } from '../history/session-input.js';
-import { type ApprovalRecord, approvalIdOf, type Decision, isOwn } from './approval.js';
-import { approvalDecided, approvalNotFound, approvalPending } from './approval-errors.js';
+import {
+  type ApprovalRecord,
+  approvalDecided,
+  approvalIdOf,
+  approvalNotFound,
+  approvalPending,
+  type Decision,
+  isOwn,
+} from './approval.js';
 import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
 import { countDecisions, decisionsIn } from './decision-lines.js';
 import { denialOf } from './denial.js';
