@@ -21,7 +21,8 @@ interface Caller {
   readonly project: Project;
   share: number;
   taken: number;
-  readonly waiting: Set<Waiter>;
+  /** The oldest first. */
+  readonly waiting: Waiter[];
 }
 
 interface Project {
@@ -73,7 +74,7 @@ export class TurnLimiter {
   acquire(principal: Principal, signal: AbortSignal): Promise<void> | undefined {
     const caller = this.#callerOf(principal);
     const most = principal.tokenId === undefined ? undefined : principal.limits?.runningTurns;
-    if (most !== undefined && caller.taken + caller.waiting.size >= most) throw tooManyTurns(most);
+    if (most !== undefined && caller.taken + caller.waiting.length >= most) throw tooManyTurns(most);
     if (isBelowShares(caller) && this.#take(caller)) return undefined;
     if (!this.#makeRoom(caller)) {
       this.#forget(caller);
@@ -120,7 +121,7 @@ export class TurnLimiter {
     let caller = project.callers.get(id);
     if (!caller) {
       const share = key === undefined ? Number.POSITIVE_INFINITY : this.#shares.callerShare;
-      caller = { key: id, project, share, taken: 0, waiting: new Set() };
+      caller = { key: id, project, share, taken: 0, waiting: [] };
       project.callers.set(id, caller);
     }
     return caller;
@@ -134,7 +135,7 @@ export class TurnLimiter {
   }
 
   #forget({ key, project, taken, waiting }: Caller): void {
-    if (taken > 0 || waiting.size > 0) return;
+    if (taken > 0 || waiting.length > 0) return;
     project.callers.delete(key);
     if (project.callers.size === 0) this.#projects.delete(project.name);
   }
@@ -142,7 +143,7 @@ export class TurnLimiter {
   #wait(caller: Caller, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = () => {
-      caller.waiting.delete(waiter);
+      caller.waiting.splice(caller.waiting.indexOf(waiter), 1);
       caller.project.waitingCount--;
       this.#queue.release([], 1);
       signal.removeEventListener('abort', onAbort);
@@ -162,7 +163,7 @@ export class TurnLimiter {
       this.#forget(caller);
       reject(signal.reason);
     };
-    caller.waiting.add(waiter);
+    caller.waiting.push(waiter);
     caller.project.waitingCount++;
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
@@ -173,8 +174,8 @@ export class TurnLimiter {
   #makeRoom(caller: Caller): boolean {
     if (this.#queue.reserve([], 1)) return true;
     const victim = this.#greediest(caller);
-    const newest = victim && [...victim.waiting].at(-1);
-    if (!newest) return false;
+    const newest = victim?.waiting.at(-1);
+    if (!victim || !newest) return false;
     newest.reject(queueIsFull());
     this.#forget(victim);
     return this.#queue.reserve([], 1);
@@ -184,10 +185,10 @@ export class TurnLimiter {
   #greediest(caller: Caller): Caller | undefined {
     const project = greatest(this.#projects.values(), ({ waitingCount }) => waitingCount);
     if (project && project !== caller.project && project.waitingCount > caller.project.waitingCount + 1) {
-      return greatest(project.callers.values(), ({ waiting }) => waiting.size);
+      return greatest(project.callers.values(), ({ waiting }) => waiting.length);
     }
-    const other = greatest(caller.project.callers.values(), ({ waiting }) => waiting.size);
-    return other && other.waiting.size > caller.waiting.size + 1 ? other : undefined;
+    const other = greatest(caller.project.callers.values(), ({ waiting }) => waiting.length);
+    return other && other.waiting.length > caller.waiting.length + 1 ? other : undefined;
   }
 
   /** Returns whether a waiter got a permit. */
@@ -244,7 +245,7 @@ function isBelowShares({ taken, share, project }: Caller): boolean {
 function nextCaller({ taken, share, waitingCount, callers }: Project): Caller | undefined {
   if (waitingCount === 0 || taken >= share) return undefined;
   return smallest(callers.values(), (caller) =>
-    caller.waiting.size > 0 && caller.taken < caller.share ? caller.taken : undefined,
+    caller.waiting.length > 0 && caller.taken < caller.share ? caller.taken : undefined,
   );
 }
 

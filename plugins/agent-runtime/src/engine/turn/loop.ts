@@ -40,8 +40,8 @@ const REPEATED = toolError(
  * @param write receives the events of the turn.
  * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
-export async function runLoop(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch): Promise<void> {
-  await new AgentLoop(context, begun, transcript, write).run();
+export function runLoop(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch): Promise<void> {
+  return new AgentLoop(context, begun, transcript, write).run();
 }
 
 /** What the model answered to one call. */
