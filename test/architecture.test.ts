@@ -137,6 +137,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'sessions/store',
     'engine',
     'engine/turn',
+    'engine/revision',
     'engine/limits',
     'engine/model',
     'engine/tools',

@@ -23,7 +23,7 @@ import {
   newMessages,
 } from '../../plugins/agent-runtime/src/sessions/history/session-input.js';
 import { summaryRequest } from '../../plugins/agent-runtime/src/sessions/history/summary-request.js';
-import type { Approval } from '../../plugins/agent-runtime/src/sessions/pending/approval.js';
+import type { ApprovalRecord } from '../../plugins/agent-runtime/src/sessions/pending/approval.js';
 import { ClientCalls } from '../../plugins/agent-runtime/src/sessions/pending/client-calls.js';
 import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/sessions/pending/decision-lines.js';
 import { inPlaceOfResults, withLead, withResults } from '../../plugins/agent-runtime/src/sessions/pending/results.js';
@@ -160,7 +160,7 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   requestFingerprint: (messages) => requestFingerprint(messages, undefined, OPEN),
 };
 
-const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as Approval[];
+const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as ApprovalRecord[];
 
 /** What is given texts of every shape. */
 const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
@@ -173,9 +173,9 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   approvalNotice: 'its calls are limited, and each is cut',
   deniedNotice: 'its calls are limited, and each is cut',
   keptNotice: 'joins the ids of calls, which are limited',
-  settledCalls: 'its calls are limited, one pass each',
   settleOpenCalls: 'newMessages and inPlaceOfResults; its calls are limited',
   messagesAtEnd: 'reads each of the last turns once',
+  anyWaits: 'one query with the ids of calls',
   makeTurn: 'copies one list',
   budgetFor: 'sums up sizes',
   startOfTurn: 'one search; its callers are cases',

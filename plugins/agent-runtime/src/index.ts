@@ -2,24 +2,21 @@ import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
 import { AgentCardOperations } from './engine/agent-card-operations.js';
-import { CurrentAgents } from './engine/current-agents.js';
 import { checkConfig } from './engine/directory/check-config.js';
-import { CredentialTurnLimiter } from './engine/limits/credential-turn-limiter.js';
 import { RequestRates } from './engine/limits/request-rates.js';
 import { TurnLimiter } from './engine/limits/turn-limiter.js';
 import { TurnMemory } from './engine/limits/turn-memory.js';
+import { CurrentAgents } from './engine/revision/current-agents.js';
 import { ToolRunner } from './engine/tools/tool-runner.js';
-import { FailureLog } from './engine/turn/failure-log.js';
 import { RunningTurns } from './engine/turn/running-turns.js';
-import { TurnRunner } from './engine/turn-runner.js';
+import { TurnRunner } from './engine/turn/turn-runner.js';
 import { Runtime } from './runtime.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
-import { TurnConversations } from './sessions/conversation/conversations.js';
 import { ApprovalRecords } from './sessions/pending/approval-records.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
-import { StoreHealth } from './sessions/store/store-health.js';
+import { SessionStorage } from './sessions/store/session-storage.js';
 
 export default definePlugin({
   name: '@plugboard/agent-runtime',
@@ -32,17 +29,14 @@ export default definePlugin({
       AgentCardOperations,
       ApprovalOperations,
       ApprovalRecords,
-      CredentialTurnLimiter,
       CurrentAgents,
-      FailureLog,
       IdempotencyClaims,
       RequestRates,
       RunningTurns,
       SessionOperations,
+      SessionStorage,
       SessionSupervisor,
-      StoreHealth,
       ToolRunner,
-      TurnConversations,
       TurnLimiter,
       TurnMemory,
       TurnRunner,

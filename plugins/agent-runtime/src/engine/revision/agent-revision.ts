@@ -1,35 +1,27 @@
 import type {
-  Clock,
   ConfigProblem,
   Extensions,
-  IdSource,
   Interceptor,
-  Logger,
   ModelConnector,
+  PluginContext,
   ToolInterceptor,
   ToolSource,
 } from '@plugboard/kernel';
 import { type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
-import type { RuntimeSettings } from '../config.js';
-import { agentOf } from './directory/agent.js';
-import { checkParams } from './directory/check-params.js';
-import { Directory } from './directory/directory.js';
-import { fixedView } from './directory/fixed-view.js';
-import { type ConnectionFailures, ModelCalls } from './model/model-calls.js';
-import { Toolboxes } from './tools/toolbox.js';
+import type { RuntimeSettings } from '../../config.js';
+import { agentOf } from '../directory/agent.js';
+import { checkParams } from '../directory/check-params.js';
+import { Directory } from '../directory/directory.js';
+import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
+import { Toolboxes } from '../tools/toolbox.js';
 
-export interface AgentRevisionOptions {
+/** What a revision is made of. */
+export interface Configuration {
   readonly settings: RuntimeSettings;
   readonly models: Extensions<ModelConnector>;
   readonly tools: Extensions<ToolSource>;
   readonly interceptors: Extensions<Interceptor>;
   readonly toolInterceptors: Extensions<ToolInterceptor>;
-  readonly clock: Clock;
-  readonly ids: IdSource;
-  readonly log: Logger;
-  /** Shared by all revisions. */
-  readonly failures: ConnectionFailures;
-  resolvePath(path: string): string;
 }
 
 /**
@@ -47,22 +39,20 @@ export class AgentRevision {
   readonly #settings: RuntimeSettings;
   readonly #connectors: Extensions<ModelConnector>;
 
-  /** @throws Error if a prompt file cannot be read. */
-  constructor(options: AgentRevisionOptions) {
-    const { settings, clock, ids, log, failures, resolvePath } = options;
+  /**
+   * @param failures shared by all revisions.
+   * @throws Error if a prompt file cannot be read.
+   */
+  constructor(configuration: Configuration, { clock, ids, log, resolvePath }: PluginContext, failures: ConnectionFailures) {
+    const { settings, models, interceptors, toolInterceptors } = configuration;
     this.#settings = settings;
-    this.#connectors = fixedView(options.models);
-    const tools = fixedView(options.tools);
+    this.#connectors = fixedView(models);
+    const tools = fixedView(configuration.tools);
     this.directory = new Directory(settings, this.#connectors, tools, resolvePath);
     this.toolboxes = new Toolboxes(tools, log);
     this.models = new ModelCalls(this.#connectors, clock, ids, log, failures);
-    this.interceptors = fixedView(options.interceptors);
-    this.toolInterceptors = fixedView(options.toolInterceptors);
-  }
-
-  /** Accepts the tools as they are now, as at the start. */
-  acceptTools(signal: AbortSignal): Promise<void> {
-    return this.toolboxes.accept(signal);
+    this.interceptors = fixedView(interceptors);
+    this.toolInterceptors = fixedView(toolInterceptors);
   }
 
   /** Finds mistakes that appear only together with running models and tools. */
@@ -99,4 +89,16 @@ export class AgentRevision {
       param: 'model',
     });
   }
+}
+
+/** The contributions that a view shows now, whatever a reload changes later. */
+function fixedView<T>(view: Extensions<T>): Extensions<T> {
+  const all = view.all();
+  const byName = new Map(all.map(({ name, value }) => [name, value]));
+  return {
+    all: () => all,
+    get: (name) => byName.get(name),
+    one: () => view.one(),
+    [Symbol.iterator]: () => all[Symbol.iterator](),
+  };
 }

@@ -1,34 +1,25 @@
-import { Budget, TurnError } from '@plugboard/kernel/contracts';
+import type { Principal } from '@plugboard/kernel';
+import { testContext } from '@plugboard/testing';
 import t from 'tap';
-import {
-  ConcurrencyLimiter,
-  type ConcurrencyLimiterOptions,
-  type PermitOwner,
-} from '../../../src/engine/limits/concurrency-limiter.js';
+import { TurnLimiter } from '../../../src/engine/limits/turn-limiter.js';
+import definition from '../../../src/index.js';
 
 interface Game {
-  readonly limiter: ConcurrencyLimiter;
+  readonly limiter: TurnLimiter;
   /**
    * The names of the turns that got a permit, in that order, and of those that were rejected:
    * `!name`.
    */
   readonly seen: string[];
-  enter(owner: PermitOwner, name: string, signal?: AbortSignal): void;
+  enter(owner: Principal, name: string, signal?: AbortSignal): void;
 }
 
-const budget = (limit: number) => new Budget({ name: 'turns', unit: 'turns', limit, setting: 'limits.turns' });
-
-function game(permits: number, queue: number, options: Partial<ConcurrencyLimiterOptions> = {}): Game {
-  const limiter = new ConcurrencyLimiter({
-    running: budget(permits),
-    queue: budget(queue),
-    projectShare: () => permits,
-    callerShare: permits,
-    rejection: () => new TurnError('overloaded', 'full'),
-    ...options,
-  });
+function game(runningTurns: number, queuedTurns: number, shares: { project?: number; caller?: number } = {}): Game {
+  const { project: runningTurnsPerProject = runningTurns, caller: runningTurnsPerCaller = runningTurns } = shares;
+  const limits = { runningTurns, queuedTurns, runningTurnsPerProject, runningTurnsPerCaller };
+  const limiter = new TurnLimiter(testContext(definition, { config: { limits } }));
   const seen: string[] = [];
-  const enter = (owner: PermitOwner, name: string, signal = new AbortController().signal) => {
+  const enter = (owner: Principal, name: string, signal = new AbortController().signal) => {
     try {
       const queued = limiter.acquire(owner, signal);
       if (!queued) seen.push(name);
@@ -45,7 +36,7 @@ function game(permits: number, queue: number, options: Partial<ConcurrencyLimite
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
-const owner = (project: string, caller?: string): PermitOwner => ({ project, caller });
+const owner = (project: string, tokenId?: string): Principal => ({ project, scopes: [], tokenId });
 const [A, A1, A2, B] = [owner('a'), owner('a', '1'), owner('a', '2'), owner('b')];
 
 t.test('S-41 a free permit goes to the project, then to the caller, with the fewest', async (t) => {
@@ -74,7 +65,7 @@ t.test('S-41 equal projects and callers get permits in turn', async (t) => {
 });
 
 t.test('S-41 a project or a caller at its share waits while there are permits', async (t) => {
-  const { limiter, seen, enter } = game(4, 10, { projectShare: () => 3, callerShare: 2 });
+  const { limiter, seen, enter } = game(4, 10, { project: 3, caller: 2 });
   for (const name of ['1', '2', '3']) enter(A1, name);
   enter(A2, 'other caller');
   enter(A2, 'beyond the project');
@@ -90,7 +81,7 @@ t.test('S-41 a project or a caller at its share waits while there are permits', 
 });
 
 t.test('S-41 a caller without an identity has no share of its own', async (t) => {
-  const { seen, enter } = game(4, 10, { callerShare: 1 });
+  const { seen, enter } = game(4, 10, { caller: 1 });
   for (const name of ['1', '2', '3', '4']) enter(A, name);
   t.equal(seen.length, 4);
 });

@@ -11,12 +11,10 @@ import {
 } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { RuntimeSettings } from '../config.js';
-import { AgentRevision, type AgentRevisionOptions } from './agent-revision.js';
-import { checkParams } from './directory/check-params.js';
-import type { ConnectionFailures } from './model/model-calls.js';
-
-type Configuration = Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors' | 'toolInterceptors'>;
+import type { RuntimeSettings } from '../../config.js';
+import { checkParams } from '../directory/check-params.js';
+import type { ConnectionFailures } from '../model/model-calls.js';
+import { AgentRevision, type Configuration } from './agent-revision.js';
 
 /** The agents of the configuration in force. */
 export class CurrentAgents {
@@ -43,27 +41,21 @@ export class CurrentAgents {
     return checkParams(this.#initial.settings.agents, this.#initial.models);
   }
 
-  /** Prepares the agents of the start. @throws ConfigFault with all problems of their tools. */
-  prepareInitial(signal: AbortSignal): Promise<AgentRevision> {
-    return this.#prepare(this.#initial, signal);
-  }
-
-  /** Prepares the agents of a changed configuration. @throws ConfigFault with all its problems. */
-  prepare({ config, extensions }: Reconfiguration<RuntimeSettings>, signal: AbortSignal): Promise<AgentRevision> {
-    return this.#prepare(configuration(config, extensions), signal);
+  /**
+   * Prepares the agents of a changed configuration, or those of the start.
+   * @throws ConfigFault with all problems of their tools.
+   */
+  async prepare(changed: Reconfiguration<RuntimeSettings> | undefined, signal: AbortSignal): Promise<AgentRevision> {
+    const current = changed ? configuration(changed.config, changed.extensions) : this.#initial;
+    const revision = new AgentRevision(current, this.#context, this.#failures);
+    const problems = await revision.problems(signal);
+    if (problems.length > 0) throw new ConfigFault(problems);
+    return revision;
   }
 
   /** Puts prepared agents in place of the current ones. Turns that run keep theirs. */
   activate(revision: AgentRevision): void {
     this.#revision = revision;
-  }
-
-  async #prepare(changed: Configuration, signal: AbortSignal): Promise<AgentRevision> {
-    const { clock, ids, log, resolvePath } = this.#context;
-    const revision = new AgentRevision({ ...changed, clock, ids, log, resolvePath, failures: this.#failures });
-    const problems = await revision.problems(signal);
-    if (problems.length > 0) throw new ConfigFault(problems);
-    return revision;
   }
 }
 
