@@ -17,6 +17,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
+import { LogThrottle } from './exchange/log-throttle.js';
 import { Authentication } from './gate/authentication.js';
 import { Revocation } from './gate/revocation.js';
 import { HeapGuard } from './limits/heap-guard.js';
@@ -54,6 +55,7 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #authentication: Authentication;
   readonly #revocation: Revocation;
   readonly #exchanges: Exchanges;
+  readonly #throttle: LogThrottle;
   readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
   /** For the program that embeds the server, if it does not listen. */
@@ -71,6 +73,7 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(Authentication) authentication: Authentication,
     @inject(Revocation) revocation: Revocation,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(LogThrottle) throttle: LogThrottle,
     @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
     @inject(EmbeddedHandler) handler: EmbeddedHandler,
@@ -85,6 +88,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#authentication = authentication;
     this.#revocation = revocation;
     this.#exchanges = exchanges;
+    this.#throttle = throttle;
     this.#connections = connections;
     this.#clientErrors = clientErrors;
     this.handler = handler;
@@ -192,7 +196,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#revocation.stop();
     this.#server = undefined;
     this.#isRunning = false;
-    this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
+    this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: this.#throttle.suppressed, aborted }, 'stopped');
     if (aborted > 0) {
       const replies = aborted === 1 ? '1 reply was' : `${aborted} replies were`;
       const setting = this.#config.drain === undefined ? '`limits.drain`' : `\`drain\` of ${this.#entry}`;
