@@ -20,6 +20,7 @@ import { HeapGuard } from './limits/heap-guard.js';
 import { HttpHandlers } from './routing/handler.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
+import { EarlyReplies } from './server/early-replies.js';
 import { EmbeddedHandler } from './server/embedded-handler.js';
 
 export { parseJsonObject } from './body/request-bodies.js';
@@ -50,6 +51,7 @@ export default definePlugin({
       ClientErrorHandler,
       Connections,
       Cors,
+      EarlyReplies,
       EmbeddedHandler,
       ErrorBodies,
       Exchanges,
