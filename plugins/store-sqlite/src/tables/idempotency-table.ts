@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { ExpiryClock, IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
-import type { Usage } from './project-usage.js';
+import { RECORD_SIZE, type Usage } from './project-usage.js';
 import { prepareAll, type Statements } from './statements.js';
 
 const DAY = 24 * 60 * 60_000;
@@ -83,9 +83,6 @@ function freed({ project, bytes }: Readonly<Record<string, SQLOutputValue>>): Us
 function keyColumns({ project, route, key }: IdempotencyKey): [string, string, string] {
   return [project, route, key];
 }
-
-export const RECORD_SIZE =
-  'octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0)';
 
 const SQL = {
   size: `SELECT ${RECORD_SIZE} AS bytes FROM idempotency WHERE project = ? AND route = ? AND key = ?`,

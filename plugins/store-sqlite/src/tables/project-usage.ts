@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ProjectQuotaExceeded } from '@plugboard/kernel/contracts';
-import { RECORD_SIZE } from './idempotency-table.js';
 
 export interface ProjectQuotas {
   /** Maximum number of sessions of one project. */
@@ -55,6 +54,10 @@ export class ProjectUsage {
     else this.#projects.delete(project);
   }
 }
+
+/** The size of an idempotency record in bytes. */
+export const RECORD_SIZE =
+  'octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0)';
 
 /** Without the index by key: it would visit the rows in another order than they are stored in. */
 const SQL = {

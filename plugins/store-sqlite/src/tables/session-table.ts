@@ -118,7 +118,7 @@ export class SessionTable {
     const base = this.initialVersion(id);
     const version = bodies.length > 0 ? base + 1 : base;
     const bytes = Buffer.byteLength(metadata) + sizeOf(bodies);
-    const session = this.#insert(id, { base, version, metadata, user: null, title, bytes });
+    const session = this.insert(id, { base, version, metadata, user: null, title, bytes });
     if (session === undefined) throw new SessionExists();
     this.#messages.add(session, version, bodies);
   }
@@ -159,11 +159,6 @@ export class SessionTable {
 
   putSummary(id: SessionId, version: number, { messages, text }: Summary): void {
     this.#sql.putSummary.run(messages, text, ...columns(id), version);
-  }
-
-  /** Inserts a session over messages that were copied to the row id before. */
-  insertCopy(id: SessionId, row: number, copy: NewRow): void {
-    this.#insert(id, copy, row);
   }
 
   /**
@@ -212,11 +207,14 @@ export class SessionTable {
   #insertFirst(id: SessionId, expected: number, bytes: number, user: string | null, title: string | null): number | undefined {
     if (this.initialVersion(id) !== expected) return undefined;
     const size = bytes + NO_METADATA.length;
-    return this.#insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, title, bytes: size });
+    return this.insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, title, bytes: size });
   }
 
-  /** @returns the row id, or undefined if the session exists. */
-  #insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
+  /**
+   * @param row the id, under which messages may have been copied before.
+   * @returns the row id, or undefined if the session exists.
+   */
+  insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
     const now = timestamp(this.#clock);
     const values = [
       row,
