@@ -24,7 +24,6 @@ import { HeapGuard } from './limits/heap-guard.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 import { EmbeddedHandler } from './server/embedded-handler.js';
-import { listenError } from './server/listen-error.js';
 import { createNodeServer, setTimeouts } from './server/node-server.js';
 
 /** Milliseconds that aborted replies have to send an error, once the drain time is over. */
@@ -230,4 +229,23 @@ function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** Explains why the server cannot listen, and how to fix it. */
+export function listenError(cause: NodeJS.ErrnoException, entry: string, { host, port }: HttpConfig): Error {
+  return new Error(explain(cause, entry, host, port), { cause });
+}
+
+function explain({ code, message }: NodeJS.ErrnoException, entry: string, host: string, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} of ${host} is in use by another program: stop that program, or set another \`port\` for ${entry} (0 picks a free one)`;
+    case 'EACCES':
+      return `port ${port} of ${host} is reserved by the system: set a \`port\` of 1024 or higher for ${entry}`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${host} is not an address of this machine: set another \`host\` for ${entry}, such as 127.0.0.1 or 0.0.0.0`;
+    default:
+      return `${entry} cannot listen on port ${port} of ${host}: ${message}`;
+  }
 }
