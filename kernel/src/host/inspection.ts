@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { ConfigError } from './base/errors.js';
+import { type ConfigError, fault } from './base/errors.js';
+import { formatProblem } from './base/problem.js';
 import type { HostView } from './base/status.js';
 import type { Configuration } from './configuration/read-configuration.js';
 import { warningsOf } from './configuration/warnings.js';
 import type { Description } from './plugin/extension-point.js';
 import type { Registered } from './registration/register.js';
 import type { Revision } from './registration/revision.js';
-import { unreadPoints } from './registration/unread-points.js';
 import { type ConfigImage, imageOf } from './reload/changes.js';
 
 /** The plugin of one entry. */
@@ -137,4 +137,24 @@ export class Inspection {
       .filter(({ id }) => !disabled.has(id))
       .toSorted((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
   }
+}
+
+/** Warns of contributions that no entry reads, where the owner of the point says what to add. */
+function unreadPoints({ registry, order, configuration }: Revision): readonly string[] {
+  const { source, contents } = configuration;
+  // An entry that only looks at what stands beside its own contribution serves nothing.
+  const serves = ({ reads, contributes }: Registered, key: symbol) => reads.has(key) || !contributes.has(key);
+  const read = new Set(order.flatMap((entry) => [...entry.allReads].map(({ key }) => key).filter((key) => serves(entry, key))));
+  return registry.points().flatMap(({ point, contributions }) => {
+    const contributors = [...new Set(contributions.map(({ entry }) => entry))];
+    if (point.unread === undefined || contributors.length === 0 || read.has(point.key)) return [];
+    const path = contents.entries.find(({ id }) => id === contributors[0])?.path ?? [];
+    const position = source.position(path, 'key');
+    return formatProblem({
+      ...fault('POINT_UNREAD', contributors, point.id, point.unread),
+      file: source.shown,
+      position,
+      path: [],
+    });
+  });
 }
