@@ -1,14 +1,7 @@
 import { definePlugin } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
-import { LiveResponses } from './live/live-responses.js';
-import { Compactor } from './service/compactor.js';
-import { ResponsePlanner } from './service/response-planner.js';
-import { ResponseRunner } from './service/response-runner.js';
 import { ResponseService, ResponseServices } from './service/response-service.js';
-import { ResponseSessions } from './service/response-sessions.js';
-import { StoredResponses } from './service/stored-responses.js';
-import { SummaryTokens } from './service/summary-tokens.js';
 
 export default definePlugin({
   name: '@plugboard/open-responses',
@@ -17,15 +10,7 @@ export default definePlugin({
   configSchema,
   fixedOptions: ['summaryKey'],
   register(ctx) {
-    const service = createGraph(ctx, ResponseService, [
-      Compactor,
-      LiveResponses,
-      ResponsePlanner,
-      ResponseRunner,
-      ResponseSessions,
-      StoredResponses,
-      SummaryTokens,
-    ]);
+    const service = createGraph(ctx, ResponseService);
     ctx.contribute(ResponseServices, service);
     return service;
   },
