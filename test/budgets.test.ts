@@ -63,8 +63,7 @@ t.test('a turn of each kind stays within its budget', { skip: obstacle }, async 
 function excessOf(cost: Cost, budget: Cost): readonly string[] {
   return Object.keys(cost).flatMap((name) => {
     const [found, limit] = [cost[name as keyof Cost], budget[name as keyof Cost]];
-    // A timer of the server itself may fall into a round.
-    const most = name === 'bytes' ? limit * (1 + TOLERANCE) : name === 'timers' ? limit + 1 : limit;
+    const most = name === 'bytes' ? limit * (1 + TOLERANCE) : limit;
     return found > most ? [`${found} ${name}, and its budget is ${limit}`] : [];
   });
 }

@@ -75,7 +75,7 @@ export class MeasuredServer {
 
   /**
    * Measures turns after the server has run some. Takes the lowest of a few rounds, because a busy
-   * machine only adds: an answer then comes in more pieces.
+   * machine only adds: an answer comes in more pieces, and a timer of the server falls into a round.
    *
    * @param run runs so many turns, one after the other.
    * @returns undefined if the bytes cannot be counted, because V8 collected garbage each time.
@@ -92,7 +92,7 @@ export class MeasuredServer {
       await run(turns);
       const counts = (await this.#ask('stopCounting')) as Omit<Cost, 'bytes' | 'lines'>;
       await eventually(() => this.#lines - before >= turns);
-      const cost = eachOf({ bytes, ...counts, lines: this.#lines - before }, (_, total) => Math.round(total / turns));
+      const cost = eachOf({ bytes, ...counts, lines: this.#lines - before }, (_, total) => Math.floor(total / turns));
       lowest = eachOf(cost, (name, value) => Math.min(value, lowest?.[name] ?? value));
     }
     return lowest;
