@@ -96,8 +96,8 @@ export class TurnRunner {
     if (host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     // The entries that the turn uses are not stopped before it has ended.
     task.defer(pin());
-    // A reload may have replaced the target since it was resolved, for example while the turn was in
-    // the queue.
+    // A reload may have replaced the target since it was resolved, for example while the turn was
+    // in the queue.
     const target = revision.targetOf(task.request);
     const request = target === task.request.target ? task.request : { ...task.request, target };
     const agent = agentForRequest(request);
