@@ -108,7 +108,7 @@ export class TurnRunner {
     task.defer(() => timer.cancel());
     const isFull = session !== undefined && agent.toolVisibility === 'full';
     // Nobody asks for the record of any other turn.
-    if (session || id !== undefined) task.recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock }, isFull, id);
+    if (session || id !== undefined) task.recorder = new TurnRecorder(task.arrivedAt, clock, isFull, id);
     const toolbox = agent.tools.length === 0 ? NO_TOOLS : await revision.toolboxes.of(agent.tools, signal);
     return { task, agent, request, signal, revision, toolbox, ids, memory: this.#memory, tools: this.#tools };
   }
