@@ -131,10 +131,6 @@ class WatchCursor extends LogCursor {
   wake(): void {
     this.#onWake();
   }
-
-  leave(): void {
-    this.leaveLog();
-  }
 }
 
 function readOf(value: WatchedBatch | undefined): Read {

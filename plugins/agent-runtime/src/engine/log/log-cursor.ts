@@ -52,7 +52,7 @@ export abstract class LogCursor implements LogPosition {
   }
 
   /** Leaves the log, which no longer keeps anything for it. */
-  protected leaveLog(): void {
+  leave(): void {
     this.#soFar = undefined;
     this.#log.leave(this);
     this.#position = this.#log.end;

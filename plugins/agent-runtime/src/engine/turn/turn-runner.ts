@@ -96,8 +96,8 @@ export class TurnRunner {
     if (host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     // The entries that the turn uses are not stopped before it has ended.
     task.defer(pin());
-    // A reload may have replaced the target since it was resolved, for example while the turn was in
-    // the queue.
+    // A reload may have replaced the target since it was resolved, for example while the turn was
+    // in the queue.
     const target = revision.targetOf(task.request);
     const request = target === task.request.target ? task.request : { ...task.request, target };
     const agent = agentForRequest(request);
@@ -108,7 +108,7 @@ export class TurnRunner {
     task.defer(() => timer.cancel());
     const isFull = session !== undefined && agent.toolVisibility === 'full';
     // Nobody asks for the record of any other turn.
-    if (session || id !== undefined) task.recorder = new TurnRecorder({ arrivedAt: task.arrivedAt, clock }, isFull, id);
+    if (session || id !== undefined) task.recorder = new TurnRecorder(task.arrivedAt, clock, isFull, id);
     const toolbox = agent.tools.length === 0 ? NO_TOOLS : await revision.toolboxes.of(agent.tools, signal);
     return { task, agent, request, signal, revision, toolbox, ids, memory: this.#memory, tools: this.#tools };
   }

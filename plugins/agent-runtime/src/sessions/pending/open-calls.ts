@@ -153,12 +153,11 @@ export class OpenCalls implements PendingCalls {
   commit(added: readonly Message[], answer: readonly Message[], turn: number) {
     const { isBlocked, approved, denied } = this.#settled;
     if (isBlocked) return { messages: withResults(added, answer, [], NONE), asked: [], approvals: undefined };
-    const { records, agent } = this.#options;
-    const waiting = this.#waitingIn(answer);
+    const { records, agent, turn: loaded } = this.#options;
     const times = records?.timesOf(agent.approvalExpires);
-    const asked = !times
-      ? []
-      : waiting.map((one, at) => ({ ...one, ...times, turn, params: at === 0 ? this.#options.turn.params : undefined }));
+    const waiting = times ? this.#waitingIn(answer).map((one) => ({ ...one, ...times, turn })) : [];
+    // The first call alone keeps the parameters of the turn (S-69).
+    const asked = waiting.map((one, at) => ({ ...one, params: at === 0 ? loaded.params : undefined }));
     const again = new Set(asked.map(({ call }) => call.id));
     const outcomes = this.#approved.flatMap(({ call, outcome }) => {
       const result = outcome();
