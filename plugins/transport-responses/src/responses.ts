@@ -92,13 +92,13 @@ async function answer(
   const note = () => request.note(response.logFields.fields());
   const opening = response.open();
   cancelWhenStopped(response, request.signal);
-  if (!encoder) onAbort(request.signal, () => response.abandon());
+  if (!encoder) onAbort(request.signal, () => response.leave());
   const refused = await opening;
   if (refused) {
     note();
     throw planned.errorOf(refused);
   }
-  const reader = encoder && response.read(0, false);
+  const { reader } = response;
   if (encoder && reader) return streamReply(reader, encoder, headers, request.signal, note);
 
   const { outcome, response: text, failure } = await response.ended;

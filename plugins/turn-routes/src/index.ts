@@ -3,6 +3,7 @@ export { estimateTokens } from './estimate-tokens.js';
 export { joinFingerprint } from './fingerprints.js';
 export { agentHeader, CLAIM_MESSAGES, connectionHeader, REPLAYED_HEADER } from './headers.js';
 export { headerSafeName, ignoredParamsHeader, MAX_IGNORED_PARAMS } from './ignored-params.js';
+export { piecesOf } from './pieces.js';
 export { busyModeOf, sessionHeaderOf } from './request-headers.js';
 export { conversationKeyOf, isConversationId, type NamedSession } from './session-request.js';
 export { ExtrasCollector } from './thinking/extras-collector.js';

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Target, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
-import type { OutputItem } from './output-item.js';
+import type { ItemPlace, OutputItem } from './output-item.js';
 import { truncateResult } from './truncate-result.js';
 
 /** A tool that the server runs. */
@@ -16,12 +16,11 @@ interface ServerTool {
  * The visibility `names` hides arguments, progress and result.
  */
 export class McpCallItem implements OutputItem {
-  readonly index: number;
   readonly #id: string;
-  readonly #tool: ServerTool;
+  /** The fields that never change, as JSON. */
+  readonly #fields: string;
   readonly #showsAll: boolean;
   readonly #arguments: string;
-  readonly #approval: string;
   readonly #indexField: string;
   readonly #itemFields: string;
   readonly #numbers: EventNumbers;
@@ -31,8 +30,7 @@ export class McpCallItem implements OutputItem {
   #status: 'in_progress' | 'completed' | 'failed' | 'incomplete' = 'in_progress';
 
   constructor(
-    id: string,
-    index: number,
+    { id, index }: ItemPlace,
     call: {
       readonly tool: ServerTool;
       readonly arguments: string;
@@ -42,12 +40,13 @@ export class McpCallItem implements OutputItem {
     },
     numbers: EventNumbers,
   ) {
-    this.index = index;
+    const { entry, name } = call.tool;
     this.#id = id;
-    this.#tool = call.tool;
+    this.#fields =
+      `"type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
+      `,"approval_request_id":${JSON.stringify(call.approval ?? null)}`;
     this.#showsAll = call.visibility === 'full';
     this.#arguments = JSON.stringify(this.#showsAll ? call.arguments : '');
-    this.#approval = JSON.stringify(call.approval ?? null);
     this.#indexField = `"output_index":${index}`;
     this.#itemFields = `${this.#indexField},"item_id":"${id}"`;
     this.#numbers = numbers;
@@ -74,7 +73,7 @@ export class McpCallItem implements OutputItem {
     );
   }
 
-  finish(result: TurnToolResult, out: string[]): void {
+  finish(result: Pick<TurnToolResult, 'content' | 'isError'>, out: string[]): void {
     this.#status = result.isError ? 'failed' : 'completed';
     if (result.isError) this.#error = this.#errorOf(result);
     else if (this.#showsAll) this.#output = JSON.stringify(truncateResult(result.content));
@@ -88,11 +87,8 @@ export class McpCallItem implements OutputItem {
   }
 
   json(): string {
-    const { entry, name } = this.#tool;
-    return (
-      `{"id":"${this.#id}","type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
-      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output},"error":${this.#error},"approval_request_id":${this.#approval}}`
-    );
+    const state = `"status":"${this.#status}","output":${this.#output},"error":${this.#error}`;
+    return `{"id":"${this.#id}",${this.#fields},"arguments":${this.#shownArguments},${state}}`;
   }
 
   #close(type: string, out: string[]): void {
@@ -102,7 +98,7 @@ export class McpCallItem implements OutputItem {
     );
   }
 
-  #errorOf({ content }: TurnToolResult): string {
+  #errorOf({ content }: Pick<TurnToolResult, 'content'>): string {
     const text = this.#showsAll ? truncateResult(content) : 'The tool call failed.';
     return JSON.stringify({ type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] });
   }

@@ -20,7 +20,7 @@ export class ResponseFold implements AnswerFold<EndedAnswer> {
   }
 
   add(batch: readonly AgentEvent[]): void {
-    this.#encoder.write(batch, { merges: true });
+    this.#encoder.write(batch);
   }
 
   get end(): EndedAnswer | Failure | undefined {

@@ -1,6 +1,9 @@
 import { Account, type Conversations, isTerminal, TurnError, type WatchedTurn } from '@plugboard/kernel/contracts';
+import { ResponseEncoder } from '../events/response-encoder.js';
+import { echoOf } from '../request/echo.js';
+import { listedItems } from '../request/input-items.js';
+import { turnInput } from '../request/turn-input.js';
 import { WatchedInput } from './watched-input.js';
-import { WatchedResponse, watchedId } from './watched-response.js';
 
 export interface ConversationWatchOptions {
   /** Bytes that the watcher may be behind before its watch ends. */
@@ -17,9 +20,9 @@ export interface ConversationWatchOptions {
   now(): number;
 }
 
-/** A response that is shown. */
-interface ShownResponse {
-  readonly response: WatchedResponse;
+/** A turn that is shown as a response. */
+interface ShownTurn {
+  readonly encoder: ResponseEncoder;
   /** What is reserved for it. */
   reserved: number;
 }
@@ -45,7 +48,7 @@ export class ConversationWatch {
   readonly #watch: Awaited<ReturnType<Conversations['watch']>>;
   readonly #options: ConversationWatchOptions;
   /** Those that are shown. */
-  readonly #running = new Map<WatchedTurn, ShownResponse>();
+  readonly #running = new Map<WatchedTurn, ShownTurn>();
   readonly #seen = new WeakSet<WatchedTurn>();
   #isClosed = false;
 
@@ -64,35 +67,32 @@ export class ConversationWatch {
    *   a turn has said.
    */
   async *events(): AsyncGenerator<WatchedEvents> {
-    const { account, isRead, now } = this.#options;
+    const { account, isRead } = this.#options;
     for await (const { turn, batch, size } of this.#watch.events) {
       const isNew = !this.#seen.has(turn);
       this.#seen.add(turn);
       if (isRead(watchedId(turn))) this.#hide(turn);
-      else if (isNew) this.#running.set(turn, { response: new WatchedResponse(turn, this.conversation, now), reserved: 0 });
+      else if (isNew) this.#running.set(turn, { encoder: this.#encoderOf(turn), reserved: 0 });
       const shown = this.#running.get(turn);
       if (!shown) continue;
       const cost = Account.costOf(size);
       account.require(cost);
       shown.reserved += cost;
-      const { response } = shown;
-      if (isNew) yield* this.#begin(turn, response);
+      const { encoder } = shown;
+      if (isNew) yield* this.#begin(turn, encoder);
       const isLast = batch.some(isTerminal);
       if (isLast) this.#running.delete(turn);
-      yield { events: response.write(batch), running: this.#running.size };
+      // The arguments of a client's call come whole: a watcher that came late lacks their beginning.
+      const whole = batch.filter(({ type }) => type !== 'tool-call-delta');
+      yield { events: encoder.write(whole, turn), running: this.#running.size };
       if (isLast) account.release(shown.reserved);
     }
     if (!this.#isClosed) throw this.#behind();
   }
 
-  /** Whether a response is shown and has not ended. */
-  shows(id: string): boolean {
-    return [...this.#running.values()].some(({ response }) => response.id === id);
-  }
-
-  /** Ends a turn that is shown. Does nothing for any other id. */
-  cancel(id: string): void {
-    for (const { response } of this.#running.values()) if (response.id === id) response.cancel();
+  /** Ends a turn that is shown, for all its readers. Undefined for any other id. */
+  turnOf(id: string): WatchedTurn | undefined {
+    return [...this.#running.keys()].find((turn) => watchedId(turn) === id);
   }
 
   close(): void {
@@ -100,13 +100,34 @@ export class ConversationWatch {
     this.#watch.events.return();
   }
 
-  *#begin(turn: WatchedTurn, response: WatchedResponse): Generator<WatchedEvents> {
+  #encoderOf(turn: WatchedTurn): ResponseEncoder {
+    const { target, createdAt } = turn;
+    const { conversation } = this;
+    const id = watchedId(turn);
+    const echo = echoOf({}, { previous: undefined, conversation, stored: false });
+    return new ResponseEncoder(
+      { id, createdAt: Math.floor(createdAt / 1000), model: target.name, agent: target.name, echo },
+      {
+        visibility: target.toolVisibility,
+        showsReasoning: target.toolVisibility === 'full',
+        extensions: true,
+        streamId: id,
+        conversation,
+        now: this.#options.now,
+      },
+    );
+  }
+
+  /** That the response exists, and what was asked, which all watchers are sent as the same event. */
+  *#begin(turn: WatchedTurn, encoder: ResponseEncoder): Generator<WatchedEvents> {
     const running = this.#running.size;
+    const { isWaiting, ahead } = turn;
+    yield { events: encoder.begin(isWaiting ? 'queued' : 'in_progress', { ahead }), running };
     const input = WatchedInput.of(turn);
-    yield { events: response.begin(), running };
-    const event = response.input((render) => input.hold(render, () => this.#options.openAccount()));
+    const items = () => listedItems(turnInput(turn), encoder.id);
+    const event = encoder.input(items, (render) => input.hold(render, () => this.#options.openAccount()));
     try {
-      yield { events: [event, ...response.position()], running };
+      yield { events: [event], running };
     } finally {
       input.release();
     }
@@ -123,4 +144,9 @@ export class ConversationWatch {
     const what = `The watch of '${this.conversation}' was more than ${maxBehind} bytes behind (\`${setting}\`) and has ended.`;
     return new TurnError('overloaded', `${what} Watch it again.`, { retryAfter: 1 });
   }
+}
+
+/** The id of the response that shows a turn: its own, or that of the response that began it. */
+function watchedId({ id }: WatchedTurn): string {
+  return `resp_${id}`;
 }

@@ -8,7 +8,7 @@ import {
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
-import type { TurnLogFields } from '@plugboard/turn-routes';
+import { TurnLogFields } from '@plugboard/turn-routes';
 import { outcomeOfFailure, type ResponseEnd } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';
@@ -20,12 +20,16 @@ import { EventLog, type EventReader } from './event-log.js';
  */
 const QUEUED_AFTER = 100;
 
+type Batch = readonly AgentEvent[];
+
 interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
-  /** Whether it can be found again by its id. */
+  /** Whether it can be found again by its id, and its events are kept for readers that come back. */
   readonly stored: boolean;
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
+  /** Whether that client receives `svc:` events. */
+  readonly extensions: boolean;
   /** The memory of the request, which it holds until its readers have left. */
   readonly account: Account;
   /** Turns queued before this one in its session (an estimate); undefined without a session. */
@@ -33,7 +37,6 @@ interface LiveResponseOptions {
   /** What the request has and has no effect. */
   readonly ignored: readonly string[];
   readonly work: ResponseWork;
-  readonly logFields: TurnLogFields;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -48,7 +51,7 @@ interface ResponseWork {
   /** Runs the turn. Called once. */
   run(signal: AbortSignal): RunningResponse;
   /** Receives each batch of the turn's events. */
-  observe(batch: readonly AgentEvent[]): void;
+  observe(batch: Batch): void;
   /** Stores the response. Its end is reported after that. */
   store(end: ResponseEnd): Promise<void>;
   /** Called once, after the last event. */
@@ -63,13 +66,14 @@ export interface RunningResponse {
 }
 
 /**
- * One response from its acceptance to its end. It drives its turn itself; connections only read its
- * events.
+ * One response from its acceptance to its end. It reads its turn and writes each event once, for
+ * all its readers.
  *
  * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting
  *    in a queue.
- * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
- * 3. It ends as its turn ends. `cancel` only asks the turn to end. The turn knows whether anyone
+ * 2. The client that created it reads with `reader`. Others join with `read`, from any event that
+ *    is still kept. The slowest one sets the pace.
+ * 3. It ends as its turn ends. `cancel` only asks the turn to end. The turn is told whether anyone
  *    reads the response, and decides what happens when nobody does.
  * 4. Its memory, which the turn reserves, is free again when it has ended and its readers have
  *    left.
@@ -77,12 +81,14 @@ export interface RunningResponse {
 export class LiveResponse {
   readonly id: string;
   readonly stored: boolean;
-  readonly logFields: TurnLogFields;
+  readonly logFields = new TurnLogFields();
+  /** Of the client that created it; undefined if that reads no events. */
+  readonly reader: EventReader | undefined;
   /** Resolves after the last event. */
   readonly ended: Promise<ResponseEnd>;
   readonly #options: Omit<LiveResponseOptions, 'work'>;
   readonly #encoder: ResponseEncoder;
-  readonly #events = new EventLog(() => this.#onReaderLeft());
+  readonly #events: EventLog;
   readonly #abort = new AbortController();
   readonly #resolveEnded: (end: ResponseEnd) => void;
   readonly #leaveAccount: () => void;
@@ -91,19 +97,19 @@ export class LiveResponse {
   #turn: TurnEvents | undefined;
   #end: ResponseEnd | undefined;
 
-  constructor(options: LiveResponseOptions) {
-    this.id = options.encoder.id;
-    this.stored = options.stored;
-    this.logFields = options.logFields;
-    const { work, ...rest } = options;
-    this.#options = rest;
+  constructor({ work, ...options }: LiveResponseOptions) {
+    const { encoder, stored, incremental, extensions, account } = options;
+    this.id = encoder.id;
+    this.stored = stored;
+    this.#options = options;
     this.#work = work;
-    this.#leaveAccount = options.account.hold();
-    this.#encoder = options.encoder;
+    this.#leaveAccount = account.hold();
+    this.#encoder = encoder;
+    this.#events = new EventLog(stored, () => this.#onReaders());
+    this.reader = incremental ? this.read(0, extensions) : undefined;
     const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
     this.ended = promise;
     this.#resolveEnded = resolve;
-    if (!options.stored && !options.incremental) this.#events.dropRead();
   }
 
   /** How it ended; undefined while it runs. */
@@ -153,15 +159,9 @@ export class LiveResponse {
     const timer = ahead !== undefined && clock.after(QUEUED_AFTER, () => late.resolve('late'));
     const begun = await Promise.race([first, late.promise]).catch(() => undefined); // `#drive` handles it
     if (timer) timer.cancel();
-    if (begun === 'late') {
-      this.#events.write(this.#encoder.begin('queued'));
-      if (this.#encoder.extensions && ahead !== undefined) this.#events.write([this.#encoder.queuePosition(ahead)]);
-    } else {
-      const [event] = begun?.done === false ? begun.value : [];
-      if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
-      this.#events.write(this.#encoder.begin('in_progress'));
-    }
-    if (this.#encoder.extensions && ignored.length > 0) this.#events.write([this.#encoder.ignoredParams(ignored)]);
+    const [event] = begun !== 'late' && begun?.done === false ? begun.value : [];
+    if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
+    this.#events.write(this.#encoder.begin(begun === 'late' ? 'queued' : 'in_progress', { ahead, ignored }));
     void this.#drive(first, batches);
     return undefined;
   }
@@ -173,12 +173,13 @@ export class LiveResponse {
    * @returns undefined if the first of them is no longer kept.
    */
   read(from: number, extensions: boolean): EventReader | undefined {
-    const reader = this.#events.join(from, extensions);
-    if (!reader) return undefined;
-    if (this.#events.readers === 1) this.#turn?.setRead(true);
-    // Responses that are not stored cannot be resumed, so their events are dropped.
-    if (!this.stored) this.#events.dropRead();
-    return reader;
+    return this.#events.join(from, extensions);
+  }
+
+  /** The client that created it has left. */
+  leave(): void {
+    if (this.reader) this.reader.leave();
+    else this.#turn?.setRead(false);
   }
 
   /**
@@ -191,23 +192,22 @@ export class LiveResponse {
     this.#events.removeLimit();
   }
 
-  /** The caller has disconnected before it could read anything. */
-  abandon(): void {
-    this.#turn?.setRead(false);
-  }
-
   /** Whether a turn that failed at once has no response. A cancelled one has. */
   #isRefusal({ code }: Failure): boolean {
     return code !== 'context_length_exceeded' && !this.#abort.signal.aborted;
   }
 
-  async #drive(
-    first: Promise<IteratorResult<readonly AgentEvent[]>>,
-    batches: AsyncIterator<readonly AgentEvent[]>,
-  ): Promise<void> {
-    let last: readonly string[];
+  /** Writes what the turn says until its end, stores the response, and ends it. */
+  async #drive(first: Promise<IteratorResult<Batch>>, batches: AsyncIterator<Batch>): Promise<void> {
+    let last: readonly string[] = [];
     try {
-      last = await this.#publish(first, batches);
+      for (let next = await first; ; next = await batches.next()) {
+        if (next.done) throw new Error('the events of a turn ended without a terminal event');
+        last = this.#encode(next.value);
+        if (this.#encoder.end) break;
+        const full = this.#events.write(last);
+        if (full) await full;
+      }
     } catch (error) {
       this.#options.log.error({ err: error, response_id: this.id }, 'a response failed');
       await batches.return?.();
@@ -220,24 +220,10 @@ export class LiveResponse {
     this.#conclude(end);
   }
 
-  /** Publishes the turn as it goes on. Returns the events of its last batch. */
-  async #publish(
-    first: Promise<IteratorResult<readonly AgentEvent[]>>,
-    batches: AsyncIterator<readonly AgentEvent[]>,
-  ): Promise<readonly string[]> {
-    for (let next = await first; ; next = await batches.next()) {
-      if (next.done) throw new Error('the events of a turn ended without a terminal event');
-      const events = this.#encode(next.value);
-      if (this.#encoder.end) return events;
-      const full = this.#events.write(events);
-      if (full) await full;
-    }
-  }
-
-  #encode(batch: readonly AgentEvent[]): readonly string[] {
+  #encode(batch: Batch): readonly string[] {
     this.#work?.observe(batch);
     this.logFields.add(batch);
-    return this.#encoder.write(batch, { merges: this.#events.isPressed, turn: this.#turn });
+    return this.#encoder.write(batch, this.#turn);
   }
 
   async #store(end: ResponseEnd): Promise<void> {
@@ -251,6 +237,7 @@ export class LiveResponse {
   /** The turn was refused before it began: there is no response. */
   #refused(failure: Failure): Failure {
     this.logFields.failed(failure);
+    this.reader?.leave();
     this.#conclude({ outcome: outcomeOfFailure(failure, undefined), response: '', failure, turn: undefined });
     return failure;
   }
@@ -259,16 +246,16 @@ export class LiveResponse {
     this.#end = end;
     this.#encoder.release();
     this.#events.close();
-    if (this.#events.readers === 0) this.#leaveAccount();
+    if (!this.#events.isRead) this.#leaveAccount();
     this.#resolveEnded(end);
     this.#work?.onEnd(end);
     this.#work = undefined;
     this.#turn = undefined;
   }
 
-  #onReaderLeft(): void {
-    if (this.#events.readers > 0) return;
-    if (this.#end) this.#leaveAccount();
-    else this.#turn?.setRead(false);
+  #onReaders(): void {
+    const { isRead } = this.#events;
+    if (!this.#end) this.#turn?.setRead(isRead);
+    else if (!isRead) this.#leaveAccount();
   }
 }

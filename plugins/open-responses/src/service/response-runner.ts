@@ -1,7 +1,7 @@
 import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
 import { type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { type AnswerFold, TurnLogFields } from '@plugboard/turn-routes';
+import type { AnswerFold } from '@plugboard/turn-routes';
 import type { ResponseEnd } from '../events/outcome.js';
 import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder.js';
 import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
@@ -60,8 +60,8 @@ export class ResponseRunner {
         conversation: conversationName(plan.request) ?? session?.conversation,
       }),
       stored,
-      logFields: new TurnLogFields(),
       incremental: caller.incremental,
+      extensions: caller.extensions,
       account: caller.account,
       ahead: session && this.#sessions.ahead(session),
       ignored: plan.ignored,

@@ -56,14 +56,9 @@ export class ConnectionWatch {
     this.#last = this.#last.then(() => (wanted && this.#wanted === wanted ? this.#run(wanted) : undefined)).finally(leave);
   }
 
-  /** Whether a response is shown and has not ended. */
-  shows(id: string): boolean {
-    return this.#watch?.shows(id) === true;
-  }
-
-  /** Ends a turn that is shown. */
-  cancel(id: string): void {
-    this.#watch?.cancel(id);
+  /** The turn that a response shows, until it has ended. */
+  turnOf(id: string) {
+    return this.#watch?.turnOf(id);
   }
 
   /** Watches again if the reach of the token has changed: the session may be outside of it now. */
