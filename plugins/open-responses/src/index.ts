@@ -2,7 +2,6 @@ import { definePlugin } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
 import { LiveResponses } from './live/live-responses.js';
-import { Compactor } from './service/compactor.js';
 import { ResponsePlanner } from './service/response-planner.js';
 import { ResponseRunner } from './service/response-runner.js';
 import { ResponseService, ResponseServices } from './service/response-service.js';
@@ -18,7 +17,6 @@ export default definePlugin({
   fixedOptions: ['summaryKey'],
   register(ctx) {
     const service = createGraph(ctx, ResponseService, [
-      Compactor,
       LiveResponses,
       ResponsePlanner,
       ResponseRunner,

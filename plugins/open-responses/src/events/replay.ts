@@ -13,8 +13,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A response that has ended, parsed. */
 export interface EndedResponse {
+  readonly id?: string;
+  readonly created_at?: number;
   readonly status?: string;
   readonly output?: readonly Fields[];
+  readonly usage?: unknown;
 }
 
 /**

@@ -11,47 +11,8 @@ export interface ResponseHead {
   readonly model: string;
   /** The agent that answers: the default one if `model` matched nothing. */
   readonly agent: string;
-  /** The fields that repeat the request. */
-  readonly echo: ResponseEcho;
-}
-
-/**
- * The fields of a response that repeat its request, with the protocol's defaults.
- */
-export interface ResponseEcho {
-  readonly previous_response_id: string | null;
-  /** Only what the caller sent: the agent's own prompt is never shown. */
-  readonly instructions: string | null;
-  /** Only the tools that the caller sent, for the same reason. */
-  readonly tools: readonly (EchoedTool | { readonly type: string })[];
-  readonly tool_choice: unknown;
-  readonly truncation: 'auto' | 'disabled';
-  readonly parallel_tool_calls: boolean;
-  readonly text: { readonly format: unknown; readonly verbosity?: unknown };
-  readonly top_p: number;
-  readonly presence_penalty: number;
-  readonly frequency_penalty: number;
-  readonly top_logprobs: number;
-  readonly temperature: number;
-  readonly reasoning: { readonly effort: string | null; readonly summary: string | null };
-  readonly max_output_tokens: number | null;
-  readonly max_tool_calls: number | null;
-  readonly store: boolean;
-  readonly background: false;
-  readonly service_tier: 'default';
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly safety_identifier: string | null;
-  readonly prompt_cache_key: string | null;
-  /** The session, by its opaque id, where the request named one. */
-  readonly conversation?: { readonly id: string };
-}
-
-interface EchoedTool {
-  readonly type: 'function';
-  readonly name: string;
-  readonly description: string | null;
-  readonly parameters: Readonly<Record<string, unknown>> | null;
-  readonly strict: boolean | null;
+  /** The fields that repeat the request: `echoOf`. */
+  readonly echo: object;
 }
 
 export type ResponseStatus = 'queued' | 'in_progress' | Outcome['status'];
@@ -84,7 +45,7 @@ export class ResponseObject {
 }
 
 /** Token counts by the names of this protocol. */
-export function usageJson(usage: Usage | undefined): string {
+function usageJson(usage: Usage | undefined): string {
   if (!usage) return 'null';
   return (
     `{"input_tokens":${usage.promptTokens},"input_tokens_details":{"cached_tokens":${usage.cachedTokens}}` +

@@ -106,7 +106,7 @@ export class ResponsePlanner {
     const messages = [...system, ...seed, ...added.messages];
     const origins = [...Array<number>(system.length + seed.length).fill(0), ...added.origins];
     const user = parseSessionKey(request.user, 'user');
-    const id = this.newId();
+    const id = `resp_${this.#ids.base62(ID_LENGTH)}`;
     return {
       request,
       caller,
@@ -158,19 +158,9 @@ export class ResponsePlanner {
     return new Compaction((summary) => this.#summaries.seal(summary, project));
   }
 
-  /** An id for a new response. */
-  newId(): string {
-    return `resp_${this.#ids.base62(ID_LENGTH)}`;
-  }
-
   /** Unix time, seconds. */
   now(): number {
     return Math.floor(this.#clock.now() / 1000);
-  }
-
-  /** The messages of a request's `input`. @throws ProtocolError 400. @throws TurnError */
-  async inputOf(request: ResponseRequest, target: Target, caller: InputCaller): Promise<InputMessages> {
-    return this.#messagesOf(await this.#itemsOf(request, caller), target, caller.principal);
   }
 
   /** The items of a request's `input`, with references replaced. */

@@ -1,8 +1,9 @@
 import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
-import { type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, NO_USAGE, Transcript, TurnError, type TurnIdempotency } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { AnswerFold } from '@plugboard/turn-routes';
 import type { ResponseEnd } from '../events/outcome.js';
+import type { EndedResponse } from '../events/replay.js';
 import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder.js';
 import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
 import { LiveResponse, type RunningResponse } from '../live/live-response.js';
@@ -15,6 +16,11 @@ import { StoredResponses } from './stored-responses.js';
 
 /** Milliseconds that a stored response runs on without a reader. */
 const RESUME_TIMEOUT = 30_000;
+
+/** What `POST /v1/responses/compact` returns. */
+export interface CompactedConversation extends Omit<EndedResponse, 'status'> {
+  readonly object: 'response.compaction';
+}
 
 /** Creates the response of a plan, and keeps what is left of it at its end. */
 export class ResponseRunner {
@@ -82,6 +88,17 @@ export class ResponseRunner {
     if (stored) this.#live.add(response, principal, target.name);
     if (session) this.#sessions.begin(session);
     return response;
+  }
+
+  /** Makes the summary of a plan for one, without a response. @throws TurnError */
+  async compact(plan: Plan, signal: AbortSignal): Promise<CompactedConversation> {
+    const answer = this.fold(plan);
+    for await (const batch of this.#run(plan, undefined, signal, undefined).events) answer.add(batch);
+    const { end } = answer;
+    if (!end) throw new TurnError('crashed', 'The summary was not finished.');
+    if ('code' in end) throw new TurnError(end.code, end.message, { retryAfter: end.retryAfter });
+    const { id, created_at, output, usage } = end.response;
+    return { id, object: 'response.compaction', created_at, output, usage };
   }
 
   /** Folds the events of the turn into the answer that a repeated request receives. */

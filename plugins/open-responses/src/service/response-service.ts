@@ -9,12 +9,11 @@ import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/conversation-name.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
-import { type CompactedConversation, Compactor, type SummaryCaller } from './compactor.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
 import { eventAhead, eventsExpired, responseNotFound } from './response-errors.js';
 import { historyOf, type InputCaller, type Plan, type PlannedResponse, type ResponseCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
-import { ResponseRunner } from './response-runner.js';
+import { type CompactedConversation, ResponseRunner } from './response-runner.js';
 import { StoredResponses } from './stored-responses.js';
 
 /**
@@ -36,6 +35,11 @@ interface ResumedResponse {
   readonly reader: EventReader;
 }
 
+/** The caller of something that is no response. */
+type Asker = InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>;
+
+const UNREAD = { incremental: false, resumable: false, extensions: false } as const;
+
 export class ResponseService {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #budgets: PluginContext['budgets'];
@@ -43,7 +47,6 @@ export class ResponseService {
   readonly #runner: ResponseRunner;
   readonly #live: LiveResponses;
   readonly #stored: StoredResponses;
-  readonly #compactor: Compactor;
   readonly #memories = new ConnectionMemoryPool();
 
   constructor(
@@ -52,7 +55,6 @@ export class ResponseService {
     @inject(ResponseRunner) runner: ResponseRunner,
     @inject(LiveResponses) live: LiveResponses,
     @inject(StoredResponses) stored: StoredResponses,
-    @inject(Compactor) compactor: Compactor,
   ) {
     this.#runtimes = extensions(AgentRuntimes);
     this.#budgets = budgets;
@@ -60,7 +62,6 @@ export class ResponseService {
     this.#runner = runner;
     this.#live = live;
     this.#stored = stored;
-    this.#compactor = compactor;
   }
 
   /** Milliseconds. No limit of its own: the runtime ends what takes too long. */
@@ -209,8 +210,14 @@ export class ResponseService {
    *
    * @throws ProtocolError for a request that cannot be served. @throws TurnError
    */
-  compact(request: ResponseRequest, caller: SummaryCaller): Promise<CompactedConversation> {
-    return this.#compactor.compact(request, caller);
+  async compact(
+    { model, input = [], previous_response_id }: ResponseRequest,
+    caller: Asker & { readonly signal: AbortSignal },
+  ): Promise<CompactedConversation> {
+    const said = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+    const request = { model, input: [...said, { type: 'compaction_trigger' }], previous_response_id };
+    const plan = await this.#planner.plan(request as ResponseRequest, { ...caller, ...UNREAD });
+    return this.#runner.compact(plan, caller.signal);
   }
 
   /**
@@ -219,14 +226,8 @@ export class ResponseService {
    *
    * @throws ProtocolError for a request that could not be served either. @throws TurnError
    */
-  async countTokens(
-    request: ResponseRequest,
-    caller: InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>,
-  ): Promise<number> {
-    const { turn, base } = await this.#planner.plan(
-      { ...request, store: false },
-      { ...caller, incremental: false, resumable: false, extensions: false },
-    );
+  async countTokens(request: ResponseRequest, caller: Asker): Promise<number> {
+    const { turn, base } = await this.#planner.plan({ ...request, store: false }, { ...caller, ...UNREAD });
     return estimateTokens([...historyOf(base), ...turn.messages], turn.clientTools);
   }
 }
