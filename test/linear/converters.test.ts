@@ -36,7 +36,6 @@ import { messagesOf } from '../../plugins/open-responses/src/items/input-message
 import { listedItems } from '../../plugins/open-responses/src/request/input-items.js';
 import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/request/parse-request.js';
 import { turnInput } from '../../plugins/open-responses/src/request/turn-input.js';
-import { continueHistory } from '../../plugins/open-responses/src/service/continue-history.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
 import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
@@ -129,7 +128,6 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   'parseRequest of Responses': (messages) => parseRequest({ model: 'm', input: itemsOf(messages) }),
   parseCompaction: (messages) => parseCompaction({ model: 'm', input: itemsOf(messages) }),
   turnInput: (messages) => turnInput({ messages, approvals: [] }),
-  continueHistory: (messages) => continueHistory(messages, { messages, origins: [] }),
   visibleMessages: (messages) => visibleMessages(messages, { toolVisibility: 'names', toolOf: () => undefined }),
   'conversationOf of chat completions': (messages) => chatConversationOf(messages as never),
   'parseRequest of chat completions': (messages) => parseChat({ model: 'm', messages }),
@@ -189,7 +187,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   effectiveSources: 'three sources',
   messagesOf: 'a case, under a longer name',
   someMessagesOf: 'messagesOf',
-  mapItemErrors: 'one message of an error',
   builtInTool: 'one tool',
   blocksOf: 'part of conversationOf',
   asObject: 'one value',

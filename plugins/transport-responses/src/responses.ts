@@ -54,7 +54,6 @@ export class Responses implements Dialect {
       busy: busyModeOf(request, invalidValue),
       fingerprint: joinFingerprint(request),
       incremental: encoder !== undefined,
-      resumable: encoder !== undefined,
       extensions: false,
       isCodex: isCodex(request.headers),
       account: request.account,

@@ -7,7 +7,7 @@ export { piecesOf } from './pieces.js';
 export { busyModeOf, sessionHeaderOf } from './request-headers.js';
 export { conversationKeyOf, isConversationId, type NamedSession } from './session-request.js';
 export { ExtrasCollector } from './thinking/extras-collector.js';
-export { ownKey } from './thinking/own-key.js';
+export { OwnKey } from './thinking/own-key.js';
 export { type ExtrasSeal, SealedExtras, type StepExtras, withExtras } from './thinking/sealed-extras.js';
 export { openText, sealText } from './thinking/sealed-text.js';
 export { TurnLogFields } from './turn-log-fields.js';

@@ -1,5 +1,5 @@
-import type { CallForm } from '../tools/call-form.js';
 import { CustomInput } from '../tools/custom-input.js';
+import type { CallForm } from '../tools/tool-name.js';
 import type { EventNumbers } from './event-numbers.js';
 import { escaped } from './json-text.js';
 import { GrowingItem, type ItemPlace } from './output-item.js';

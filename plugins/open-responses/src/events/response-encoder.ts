@@ -12,7 +12,7 @@ import {
   type Usage,
 } from '@plugboard/kernel/contracts';
 import { ExtrasCollector, type ExtrasSeal } from '@plugboard/turn-routes';
-import type { CallForm } from '../tools/call-form.js';
+import type { CallForm } from '../tools/tool-name.js';
 import { ClientCall } from './client-call.js';
 import { EventNumbers } from './event-numbers.js';
 import { escaped, escapedText } from './json-text.js';

@@ -39,17 +39,20 @@ export class ResponseObject {
     const details = outcome?.reason === undefined ? 'null' : `{"reason":"${outcome.reason}"}`;
     return (
       `${this.#before},"status":"${status}","completed_at":${completedAt},"incomplete_details":${details}` +
-      `,"error":${JSON.stringify(outcome?.error ?? null)},"output":[${output}],"usage":${usageJson(outcome?.usage)}${this.#after}`
+      `,"error":${JSON.stringify(outcome?.error ?? null)},"output":[${output}],"usage":${JSON.stringify(usageOf(outcome?.usage))}${this.#after}`
     );
   }
 }
 
 /** Token counts by the names of this protocol. */
-function usageJson(usage: Usage | undefined): string {
-  if (!usage) return 'null';
-  return (
-    `{"input_tokens":${usage.promptTokens},"input_tokens_details":{"cached_tokens":${usage.cachedTokens}}` +
-    `,"output_tokens":${usage.completionTokens},"output_tokens_details":{"reasoning_tokens":${usage.reasoningTokens}}` +
-    `,"total_tokens":${usage.promptTokens + usage.completionTokens}}`
-  );
+export function usageOf(usage: Usage | undefined) {
+  if (!usage) return null;
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  return {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cachedTokens },
+    output_tokens: completionTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: promptTokens + completionTokens,
+  };
 }

@@ -80,7 +80,6 @@ export interface RunningResponse {
  */
 export class LiveResponse {
   readonly id: string;
-  readonly stored: boolean;
   readonly logFields = new TurnLogFields();
   /** Of the client that created it; undefined if that reads no events. */
   readonly reader: EventReader | undefined;
@@ -100,7 +99,6 @@ export class LiveResponse {
   constructor({ work, ...options }: LiveResponseOptions) {
     const { encoder, stored, incremental, extensions, account } = options;
     this.id = encoder.id;
-    this.stored = stored;
     this.#options = options;
     this.#work = work;
     this.#leaveAccount = account.hold();

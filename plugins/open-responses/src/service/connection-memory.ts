@@ -44,17 +44,16 @@ export class ConnectionMemory {
   /** Remembers a response as the last of its stream. One that is too large is not remembered. */
   put(stream: string, response: RememberedResponse): void {
     if (this.#closed) return;
-    this.#forget(stream);
+    this.forget(stream);
     const { messages, summary = '', carried } = response;
     const kept = [...(messages ? [messages] : []), ...(isNothing(carried) ? [] : [carried])];
     const bytes = kept.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), Buffer.byteLength(summary));
-    if (bytes <= MAX_BYTES) {
-      this.#streams.set(stream, { response, bytes });
-      this.#bytes += bytes;
-    }
+    if (bytes > MAX_BYTES) return;
+    this.#streams.set(stream, { response, bytes });
+    this.#bytes += bytes;
     for (const oldest of this.#streams.keys()) {
       if (this.#bytes <= MAX_BYTES && this.#streams.size <= MAX_STREAMS) break;
-      this.#forget(oldest);
+      this.forget(oldest);
     }
     this.#pool.update(this);
   }
@@ -70,34 +69,25 @@ export class ConnectionMemory {
 
   /** Forgets the last response of a stream. */
   forget(stream: string): void {
-    this.#forget(stream);
+    this.#bytes -= this.#streams.get(stream)?.bytes ?? 0;
+    this.#streams.delete(stream);
     this.#pool.update(this);
   }
 
   /** Forgets a response: its continuation failed. */
   evict(id: string): void {
-    for (const [stream, { response }] of this.#streams) if (response.id === id) this.#forget(stream);
-    this.#pool.update(this);
+    for (const [stream, { response }] of this.#streams) if (response.id === id) this.forget(stream);
   }
 
   /** Forgets everything. */
   clear(): void {
-    this.#streams.clear();
-    this.#bytes = 0;
-    this.#pool.update(this);
+    for (const stream of this.#streams.keys()) this.forget(stream);
   }
 
   /** Forgets everything, and remembers nothing from now on: the connection has closed. */
   close(): void {
     this.#closed = true;
     this.clear();
-  }
-
-  #forget(stream: string): void {
-    const entry = this.#streams.get(stream);
-    if (!entry) return;
-    this.#streams.delete(stream);
-    this.#bytes -= entry.bytes;
   }
 }
 

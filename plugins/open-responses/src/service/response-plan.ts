@@ -6,7 +6,7 @@ import type { EndedAnswer } from '../events/response-fold.js';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
-import type { CallForm } from '../tools/call-form.js';
+import type { CallForm } from '../tools/tool-name.js';
 import type { Carried } from './carried.js';
 import type { Compaction } from './compaction.js';
 import type { ConnectionMemory } from './connection-memory.js';
@@ -35,10 +35,11 @@ export interface ResponseCaller extends InputCaller {
    * requests that name a session are joined.
    */
   readonly fingerprint?: string | undefined;
-  /** Whether the answer is read as it is written. */
+  /**
+   * Whether the answer is read as it is written. The client may come back for the events of a
+   * stored response then.
+   */
   readonly incremental: boolean;
-  /** Whether a client may come back for the events of a stored response. */
-  readonly resumable: boolean;
   /** Whether the caller receives `svc:` events. */
   readonly extensions: boolean;
   /** Whether the client is Codex CLI: see `isCodex`. */
@@ -107,12 +108,9 @@ export interface Plan {
   >;
   /** The items of the request. */
   readonly input: readonly InputItem[];
-  readonly user: string | undefined;
   readonly stored: boolean;
   readonly showsReasoning: boolean;
   readonly seal: ExtrasSeal | undefined;
-  /** The `stream_id` of the request; empty without one. */
-  readonly stream: string;
   readonly ignored: readonly string[];
   readonly forms: ReadonlyMap<string, CallForm>;
   /** For the responses that continue this one. */

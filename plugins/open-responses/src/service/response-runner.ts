@@ -8,10 +8,9 @@ import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder
 import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
 import { LiveResponse, type RunningResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
-import { conversationName } from '../request/conversation-name.js';
+import { conversationName } from '../request/request.js';
 import { historyOf, type Plan, type ResponseCaller } from './response-plan.js';
-import type { ResponseSession } from './response-session.js';
-import { ResponseSessions } from './response-sessions.js';
+import { type ResponseSession, ResponseSessions } from './response-sessions.js';
 import { StoredResponses } from './stored-responses.js';
 
 /** Milliseconds that a stored response runs on without a reader. */
@@ -51,7 +50,7 @@ export class ResponseRunner {
     const { target, principal } = turn;
     let session: ResponseSession | undefined;
     try {
-      session = await this.#sessions.find(plan);
+      session = await this.#sessions.begin(plan);
     } catch (error) {
       idempotency?.claim.release();
       throw error;
@@ -69,7 +68,7 @@ export class ResponseRunner {
       incremental: caller.incremental,
       extensions: caller.extensions,
       account: caller.account,
-      ahead: session && this.#sessions.ahead(session),
+      ahead: session?.ahead,
       ignored: plan.ignored,
       work: {
         input: plan.input,
@@ -86,7 +85,6 @@ export class ResponseRunner {
       log: this.#log,
     });
     if (stored) this.#live.add(response, principal, target.name);
-    if (session) this.#sessions.begin(session);
     return response;
   }
 
@@ -137,7 +135,7 @@ export class ResponseRunner {
       id: head.id.slice(head.id.indexOf('_') + 1),
       wholeHistory: request.truncation === 'disabled',
       signal,
-      resumable: stored && caller.resumable ? RESUME_TIMEOUT : 0,
+      resumable: stored && caller.incremental ? RESUME_TIMEOUT : 0,
       idempotency,
     };
     const turn = session
@@ -145,7 +143,7 @@ export class ResponseRunner {
           ...common,
           session: {
             key: session.key,
-            user: plan.user,
+            user: plan.turn.user,
             busy: caller.busy,
             fingerprint: session.isChain ? undefined : caller.fingerprint,
           },
@@ -155,21 +153,21 @@ export class ResponseRunner {
   }
 
   #onEnd(
-    { caller, turn, stream, stored, request, base, compaction, carried }: Plan,
+    { caller, turn, stored, request, base, compaction, carried }: Plan,
     session: ResponseSession | undefined,
     response: LiveResponse,
     end: ResponseEnd,
     transcript: Transcript | undefined,
   ): void {
     if (session) this.#sessions.end(session);
-    this.#live.end(response, caller.resumable);
+    this.#live.end(response, caller.incremental);
     const isLost = isUntold(end, caller);
     if (session) this.#tidy(session, { isLost, isKept: stored && !isLost }, caller);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
     if (!end.failure) {
       const said = turn.messages.filter(({ role }) => role !== 'system');
-      memory.put(stream, {
+      memory.put(request.stream_id ?? '', {
         id: response.id,
         agent: turn.target.name,
         session: base.kind === 'session' ? base.key : undefined,
@@ -193,7 +191,7 @@ export class ResponseRunner {
     const deleted =
       session.isCopy && isLost
         ? this.#runtimes.one().conversations.delete(conversation, principal)
-        : this.#stored.onTurnEnd(session, isKept, principal);
+        : this.#stored.onTurnEnd(conversation, isKept, principal);
     deleted.catch((err) => this.#log.warn({ err, conversation }, 'the session of a refused response could not be deleted'));
   }
 }

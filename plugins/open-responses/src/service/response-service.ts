@@ -7,8 +7,7 @@ import { ConversationWatch, type ConversationWatchOptions } from '../live/conver
 import type { EventReader } from '../live/event-log.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
-import { conversationName } from '../request/conversation-name.js';
-import type { InputItem, ResponseRequest } from '../request/request.js';
+import { conversationName, type InputItem, type ResponseRequest } from '../request/request.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
 import { eventAhead, eventsExpired, responseNotFound } from './response-errors.js';
 import { historyOf, type InputCaller, type Plan, type PlannedResponse, type ResponseCaller } from './response-plan.js';
@@ -38,7 +37,7 @@ interface ResumedResponse {
 /** The caller of something that is no response. */
 type Asker = InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>;
 
-const UNREAD = { incremental: false, resumable: false, extensions: false } as const;
+const UNREAD = { incremental: false, extensions: false } as const;
 
 export class ResponseService {
   readonly #runtimes: Extensions<AgentRuntime>;

@@ -16,7 +16,8 @@ interface MessageItem {
   /** `tool` is for images that tools gave, which the model was shown as a message. */
   readonly role: 'user' | 'assistant' | 'tool';
   readonly status: 'completed';
-  readonly content: readonly (InputPart | OutputPart)[];
+  /** Of a user, `inputParts`. */
+  readonly content: readonly (OutputPart | object)[];
 }
 
 /** The model's reasoning before an answer. */
@@ -100,12 +101,6 @@ interface CustomOutputItem {
   readonly call_id: string;
   readonly output: string;
 }
-
-export type InputPart =
-  | { readonly type: 'input_text'; readonly text: string }
-  | { readonly type: 'input_image'; readonly image_url: string; readonly detail: string; readonly file_id: null }
-  | { readonly type: 'input_audio'; readonly input_audio: { readonly data: string; readonly format: string } }
-  | { readonly type: 'input_file'; readonly filename?: string; readonly file_data?: string; readonly file_url?: string };
 
 export type OutputPart =
   | { readonly type: 'output_text'; readonly text: string; readonly annotations: readonly never[] }

@@ -9,9 +9,10 @@ import {
   textOf,
   type UserMessage,
 } from '@plugboard/kernel/contracts';
-import { inputParts, outputParts } from './content-parts.js';
+import { inputParts } from '@plugboard/open-responses';
 import type { Item, McpCallItem } from './item.js';
 import { type ItemPlace, itemId } from './item-id.js';
+import { outputParts } from './output-parts.js';
 import { type CallRecord, TurnIndex } from './turn-index.js';
 
 /** A turn of a conversation, as it is stored. */

@@ -191,7 +191,6 @@ export class ConnectionResponses {
       transport,
       defaultModel: query.model,
       incremental: true,
-      resumable: true,
       extensions: query.extensions,
       isCodex: this.#options.caller.isCodex,
       account,
