@@ -1,7 +1,7 @@
+import { escaped } from '@plugboard/turn-routes';
 import { CustomInput } from '../tools/custom-input.js';
 import type { CallForm } from '../tools/tool-name.js';
 import type { EventNumbers } from './event-numbers.js';
-import { escaped } from './json-text.js';
 import { GrowingItem, type ItemPlace } from './output-item.js';
 
 /**

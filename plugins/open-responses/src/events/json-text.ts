@@ -1,14 +1,7 @@
 import type { TurnText } from '@plugboard/kernel/contracts';
+import { escaped } from '@plugboard/turn-routes';
 
-/** Escapes a text for use inside the quotes of a JSON string. */
-export function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
-
-/**
- * The same for a piece of the model's text, reusing the model server's own escaping where it is
- * available.
- */
+/** A piece of the model's text, as the model server escaped it where that is available. */
 export function escapedText({ json, text }: TurnText): string {
   return json ?? escaped(text);
 }

@@ -1,7 +1,6 @@
-import { piecesOf } from '@plugboard/turn-routes';
+import { escaped, piecesOf } from '@plugboard/turn-routes';
 import { callItem } from './client-call.js';
 import { EventNumbers } from './event-numbers.js';
-import { escaped } from './json-text.js';
 import { McpCallItem } from './mcp-call-item.js';
 import { GrowingItem, type ItemPlace, WholeItem } from './output-item.js';
 import { MESSAGE, REASONING, REFUSAL } from './text-forms.js';

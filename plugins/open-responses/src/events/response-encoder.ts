@@ -11,11 +11,11 @@ import {
   type TurnToolCallDelta,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type ExtrasSeal } from '@plugboard/turn-routes';
+import { ExtrasCollector, type ExtrasSeal, escaped } from '@plugboard/turn-routes';
 import type { CallForm } from '../tools/tool-name.js';
 import { ClientCall } from './client-call.js';
 import { EventNumbers } from './event-numbers.js';
-import { escaped, escapedText } from './json-text.js';
+import { escapedText } from './json-text.js';
 import { McpCallItem } from './mcp-call-item.js';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish, type ResponseEnd } from './outcome.js';
 import { type GrowingForm, GrowingItem, type ItemPlace, type OutputItem, WholeItem } from './output-item.js';

@@ -234,7 +234,7 @@ export class LiveResponse {
 
   /** The turn was refused before it began: there is no response. */
   #refused(failure: Failure): Failure {
-    this.logFields.failed(failure);
+    this.logFields.add([{ type: 'failed', failure }]);
     this.reader?.leave();
     this.#conclude({ outcome: outcomeOfFailure(failure, undefined), response: '', failure, turn: undefined });
     return failure;

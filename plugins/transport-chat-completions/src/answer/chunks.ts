@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
 import type { ErrorBody } from '@plugboard/openai-protocol';
-import { piecesOf, type TurnWriter } from '@plugboard/turn-routes';
+import { escaped, joined, piecesOf, type TurnWriter } from '@plugboard/turn-routes';
 import { type AnswerHead, usageOf } from './completion.js';
 import type { StreamEncoder } from './stream-encoder.js';
 
@@ -212,14 +212,4 @@ export class ChunkWriter implements TurnWriter {
     this.ended = true;
     return this.#encoder.done;
   }
-}
-
-/** Joins a text that is inserted often: V8 would copy a concatenation part by part each time. */
-function joined(...parts: readonly string[]): string {
-  return parts.join('');
-}
-
-/** Escapes a text for a JSON string, without the quotes. */
-function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
 }

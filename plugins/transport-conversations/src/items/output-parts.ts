@@ -1,5 +1,8 @@
 import type { AssistantMessage } from '@plugboard/kernel/contracts';
-import type { OutputPart } from './item.js';
+
+type OutputPart =
+  | { readonly type: 'output_text'; readonly text: string; readonly annotations: readonly never[] }
+  | { readonly type: 'refusal'; readonly refusal: string };
 
 /** Converts the content of an assistant message to item parts; empty if it only called tools. */
 export function outputParts({ content, refusal, tool_calls, function_call }: AssistantMessage): readonly OutputPart[] {

@@ -11,3 +11,13 @@ export function* piecesOf(text: string, length: number): Generator<string> {
     start = end;
   }
 }
+
+/** Escapes a text for use inside the quotes of a JSON string. */
+export function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** Joins parts to a flat string: V8 would copy the parts of a concatenation at each use. */
+export function joined(...parts: readonly string[]): string {
+  return parts.join('');
+}
