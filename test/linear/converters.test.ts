@@ -33,9 +33,8 @@ import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-
 import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';
 import { alternate, userFirst } from '../../plugins/model-openai/src/request/roles.js';
 import { messagesOf } from '../../plugins/open-responses/src/items/input-messages.js';
-import { listedItems } from '../../plugins/open-responses/src/request/input-items.js';
+import { listedItems, turnInput } from '../../plugins/open-responses/src/request/input-items.js';
 import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/request/parse-request.js';
-import { turnInput } from '../../plugins/open-responses/src/request/turn-input.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
 import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
@@ -43,7 +42,7 @@ import { itemsOf as itemsOfTurn } from '../../plugins/transport-conversations/sr
 import { turnEntry } from '../../plugins/transport-conversations/src/turns/turn-entry.js';
 import { conversationOf } from '../../plugins/transport-messages/src/request/conversation.js';
 import { Ignored } from '../../plugins/transport-messages/src/request/ignored.js';
-import { toolChangesIn } from '../../plugins/transport-messages/src/request/tool-changes.js';
+import { toolChangesIn } from '../../plugins/transport-messages/src/request/tools.js';
 import { estimateTokens } from '../../plugins/turn-routes/src/estimate-tokens.js';
 import { requestFingerprint } from '../../plugins/turn-routes/src/fingerprints.js';
 import { LENGTH } from '../support/rounds.js';

@@ -5,7 +5,6 @@ import { LiveResponses } from './live/live-responses.js';
 import { ResponsePlanner } from './service/response-planner.js';
 import { ResponseRunner } from './service/response-runner.js';
 import { ResponseService, ResponseServices } from './service/response-service.js';
-import { ResponseSessions } from './service/response-sessions.js';
 import { StoredResponses } from './service/stored-responses.js';
 import { SummaryTokens } from './service/summary-tokens.js';
 
@@ -20,7 +19,6 @@ export default definePlugin({
       LiveResponses,
       ResponsePlanner,
       ResponseRunner,
-      ResponseSessions,
       StoredResponses,
       SummaryTokens,
     ]);
@@ -31,16 +29,15 @@ export default definePlugin({
 
 export { typeOfEvent } from './events/json-text.js';
 export { outcomeOfFinish } from './events/outcome.js';
-export { replayEvents } from './events/replay.js';
-export type { EndedAnswer } from './events/response-fold.js';
+export { type EndedAnswer, replayEvents } from './events/replay.js';
 export { turnFacts } from './events/turn-facts.js';
 export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
 export type { EventReader } from './live/event-log.js';
 export type { LiveResponse } from './live/live-response.js';
+export { inputParts } from './request/input-items.js';
 export { parseCompaction, parseRequest, unsupported } from './request/parse-request.js';
 export type { ResponseRequest } from './request/request.js';
-export { inputParts } from './request/turn-input.js';
 export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';
 export { responseNotFound } from './service/response-errors.js';
 export { isCodex, type PlannedResponse } from './service/response-plan.js';

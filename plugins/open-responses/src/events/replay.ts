@@ -10,6 +10,13 @@ const MAX_DELTA = 4096;
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** The answer of a response, as stored for repeated requests. */
+export interface EndedAnswer {
+  /** The model connection that answered first. */
+  readonly connection: string | undefined;
+  readonly response: EndedResponse;
+}
+
 /** A response that has ended, parsed. */
 export interface EndedResponse {
   readonly id?: string;

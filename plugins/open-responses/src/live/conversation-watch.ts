@@ -1,9 +1,8 @@
 import { Account, type Conversations, isTerminal, TurnError, type WatchedTurn } from '@plugboard/kernel/contracts';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import { echoOf } from '../request/echo.js';
-import { listedItems } from '../request/input-items.js';
-import { turnInput } from '../request/turn-input.js';
-import { WatchedInput } from './watched-input.js';
+import { listedItems, turnInput } from '../request/input-items.js';
+import { holdInput, releaseInput } from './watched-input.js';
 
 export interface ConversationWatchOptions {
   /** Bytes that the watcher may be behind before its watch ends. */
@@ -25,13 +24,6 @@ interface ShownTurn {
   readonly encoder: ResponseEncoder;
   /** What is reserved for it. */
   reserved: number;
-}
-
-/** Events of one response of a watched conversation. */
-interface WatchedEvents {
-  readonly events: readonly string[];
-  /** The responses that are shown and have not ended. */
-  readonly running: number;
 }
 
 /**
@@ -66,7 +58,7 @@ export class ConversationWatch {
    * @throws TurnError `overloaded` if the watcher is too far behind, or there is no memory for what
    *   a turn has said.
    */
-  async *events(): AsyncGenerator<WatchedEvents> {
+  async *events(): AsyncGenerator<readonly string[]> {
     const { account, isRead } = this.#options;
     for await (const { turn, batch, size } of this.#watch.events) {
       const isNew = !this.#seen.has(turn);
@@ -84,13 +76,18 @@ export class ConversationWatch {
       if (isLast) this.#running.delete(turn);
       // The arguments of a client's call come whole: a watcher that came late lacks their beginning.
       const whole = batch.filter(({ type }) => type !== 'tool-call-delta');
-      yield { events: encoder.write(whole, turn), running: this.#running.size };
+      yield encoder.write(whole, turn);
       if (isLast) account.release(shown.reserved);
     }
     if (!this.#isClosed) throw this.#behind();
   }
 
-  /** Ends a turn that is shown, for all its readers. Undefined for any other id. */
+  /** The responses that are shown and have not ended. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** The turn that a response shows, until it has ended. */
   turnOf(id: string): WatchedTurn | undefined {
     return [...this.#running.keys()].find((turn) => watchedId(turn) === id);
   }
@@ -119,17 +116,15 @@ export class ConversationWatch {
   }
 
   /** That the response exists, and what was asked, which all watchers are sent as the same event. */
-  *#begin(turn: WatchedTurn, encoder: ResponseEncoder): Generator<WatchedEvents> {
-    const running = this.#running.size;
+  *#begin(turn: WatchedTurn, encoder: ResponseEncoder): Generator<readonly string[]> {
     const { isWaiting, ahead } = turn;
-    yield { events: encoder.begin(isWaiting ? 'queued' : 'in_progress', { ahead }), running };
-    const input = WatchedInput.of(turn);
+    yield encoder.begin(isWaiting ? 'queued' : 'in_progress', { ahead });
     const items = () => listedItems(turnInput(turn), encoder.id);
-    const event = encoder.input(items, (render) => input.hold(render, () => this.#options.openAccount()));
+    const event = encoder.input(items, (render) => holdInput(turn, render, () => this.#options.openAccount()));
     try {
-      yield { events: [event], running };
+      yield [event];
     } finally {
-      input.release();
+      releaseInput(turn);
     }
   }
 

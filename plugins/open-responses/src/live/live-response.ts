@@ -71,8 +71,7 @@ export interface RunningResponse {
  *
  * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting
  *    in a queue.
- * 2. The client that created it reads with `reader`. Others join with `read`, from any event that
- *    is still kept. The slowest one sets the pace.
+ * 2. The client that created it reads with `reader`. Others join its `events`.
  * 3. It ends as its turn ends. `cancel` only asks the turn to end. The turn is told whether anyone
  *    reads the response, and decides what happens when nobody does.
  * 4. Its memory, which the turn reserves, is free again when it has ended and its readers have
@@ -81,13 +80,14 @@ export interface RunningResponse {
 export class LiveResponse {
   readonly id: string;
   readonly logFields = new TurnLogFields();
+  readonly encoder: ResponseEncoder;
+  /** Its events, which readers join at any of them that is still kept. The slowest one sets the pace. */
+  readonly events: EventLog;
   /** Of the client that created it; undefined if that reads no events. */
   readonly reader: EventReader | undefined;
   /** Resolves after the last event. */
   readonly ended: Promise<ResponseEnd>;
   readonly #options: Omit<LiveResponseOptions, 'work'>;
-  readonly #encoder: ResponseEncoder;
-  readonly #events: EventLog;
   readonly #abort = new AbortController();
   readonly #resolveEnded: (end: ResponseEnd) => void;
   readonly #leaveAccount: () => void;
@@ -102,9 +102,9 @@ export class LiveResponse {
     this.#options = options;
     this.#work = work;
     this.#leaveAccount = account.hold();
-    this.#encoder = encoder;
-    this.#events = new EventLog(stored, () => this.#onReaders());
-    this.reader = incremental ? this.read(0, extensions) : undefined;
+    this.encoder = encoder;
+    this.events = new EventLog(stored, () => this.#onReaders());
+    this.reader = incremental ? this.events.join(0, extensions) : undefined;
     const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
     this.ended = promise;
     this.#resolveEnded = resolve;
@@ -122,22 +122,7 @@ export class LiveResponse {
 
   /** The model connection that answered first; undefined while none has. */
   get connection(): string | undefined {
-    return this.#encoder.connection;
-  }
-
-  /** The sequence number that the next event will have. */
-  get nextSequence(): number {
-    return this.#events.end;
-  }
-
-  /** Approximate bytes that it holds after its end: its events, and the response as JSON. */
-  get bytes(): number {
-    return this.#events.bytes + (this.#end?.response.length ?? 0);
-  }
-
-  /** The response in its current state, as JSON. */
-  snapshot(): string {
-    return this.#encoder.snapshot();
+    return this.encoder.connection;
   }
 
   /**
@@ -159,19 +144,9 @@ export class LiveResponse {
     if (timer) timer.cancel();
     const [event] = begun !== 'late' && begun?.done === false ? begun.value : [];
     if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
-    this.#events.write(this.#encoder.begin(begun === 'late' ? 'queued' : 'in_progress', { ahead, ignored }));
+    this.events.write(this.encoder.begin(begun === 'late' ? 'queued' : 'in_progress', { ahead, ignored }));
     void this.#drive(first, batches);
     return undefined;
-  }
-
-  /**
-   * Reads the events from a sequence number on.
-   *
-   * @param extensions whether the reader receives `svc:` events.
-   * @returns undefined if the first of them is no longer kept.
-   */
-  read(from: number, extensions: boolean): EventReader | undefined {
-    return this.#events.join(from, extensions);
   }
 
   /** The client that created it has left. */
@@ -187,7 +162,7 @@ export class LiveResponse {
   cancel(reason = new TurnError('turn_cancelled', 'The response was cancelled.')): void {
     if (this.#end || this.#abort.signal.aborted) return;
     this.#abort.abort(reason);
-    this.#events.removeLimit();
+    this.events.removeLimit();
   }
 
   /** Whether a turn that failed at once has no response. A cancelled one has. */
@@ -202,8 +177,8 @@ export class LiveResponse {
       for (let next = await first; ; next = await batches.next()) {
         if (next.done) throw new Error('the events of a turn ended without a terminal event');
         last = this.#encode(next.value);
-        if (this.#encoder.end) break;
-        const full = this.#events.write(last);
+        if (this.encoder.end) break;
+        const full = this.events.write(last);
         if (full) await full;
       }
     } catch (error) {
@@ -211,17 +186,17 @@ export class LiveResponse {
       await batches.return?.();
       last = this.#encode([failed(failureOf(error, true))]);
     }
-    const { end } = this.#encoder;
+    const { end } = this.encoder;
     if (!end) throw new Error('the response has not ended');
     await this.#store(end);
-    this.#events.write(last);
+    this.events.write(last);
     this.#conclude(end);
   }
 
   #encode(batch: Batch): readonly string[] {
     this.#work?.observe(batch);
     this.logFields.add(batch);
-    return this.#encoder.write(batch, this.#turn);
+    return this.encoder.write(batch, this.#turn);
   }
 
   async #store(end: ResponseEnd): Promise<void> {
@@ -242,9 +217,9 @@ export class LiveResponse {
 
   #conclude(end: ResponseEnd): void {
     this.#end = end;
-    this.#encoder.release();
-    this.#events.close();
-    if (!this.#events.isRead) this.#leaveAccount();
+    this.encoder.release();
+    this.events.close();
+    if (!this.events.isRead) this.#leaveAccount();
     this.#resolveEnded(end);
     this.#work?.onEnd(end);
     this.#work = undefined;
@@ -252,7 +227,7 @@ export class LiveResponse {
   }
 
   #onReaders(): void {
-    const { isRead } = this.#events;
+    const { isRead } = this.events;
     if (!this.#end) this.#turn?.setRead(isRead);
     else if (!isRead) this.#leaveAccount();
   }

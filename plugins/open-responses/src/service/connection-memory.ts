@@ -97,9 +97,8 @@ export class ConnectionMemory {
  */
 export class ConnectionMemoryPool {
   readonly #limit: number;
-  /** The bytes of each memory that is not empty. */
-  readonly #counted = new Map<ConnectionMemory, number>();
-  #bytes = 0;
+  /** Those that are not empty. */
+  readonly #memories = new Set<ConnectionMemory>();
 
   /** @param limit in bytes of JSON. */
   constructor(limit: number = MAX_POOL_BYTES) {
@@ -108,20 +107,15 @@ export class ConnectionMemoryPool {
 
   /** Bytes of all memories. */
   get bytes(): number {
-    return this.#bytes;
+    let bytes = 0;
+    for (const memory of this.#memories) bytes += memory.bytes;
+    return bytes;
   }
 
   /** A memory has changed. */
   update(memory: ConnectionMemory): void {
-    this.#bytes += memory.bytes - (this.#counted.get(memory) ?? 0);
-    if (memory.bytes === 0) this.#counted.delete(memory);
-    else this.#counted.set(memory, memory.bytes);
-    while (this.#bytes > this.#limit) this.#largest()?.clear();
-  }
-
-  #largest(): ConnectionMemory | undefined {
-    let largest: ConnectionMemory | undefined;
-    for (const memory of this.#counted.keys()) if (!largest || memory.bytes > largest.bytes) largest = memory;
-    return largest;
+    if (memory.bytes === 0) this.#memories.delete(memory);
+    else this.#memories.add(memory);
+    while (this.bytes > this.#limit) [...this.#memories].reduce((a, b) => (b.bytes > a.bytes ? b : a)).clear();
   }
 }

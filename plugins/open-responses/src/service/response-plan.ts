@@ -2,7 +2,7 @@ import type { Message, Principal } from '@plugboard/kernel';
 import type { Account, BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
 import type { ProtocolError } from '@plugboard/openai-protocol';
 import type { AnswerFold, ExtrasSeal } from '@plugboard/turn-routes';
-import type { EndedAnswer } from '../events/response-fold.js';
+import type { EndedAnswer } from '../events/replay.js';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';

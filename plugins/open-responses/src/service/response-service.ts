@@ -140,7 +140,8 @@ export class ResponseService {
 
   /** A response in its current state, as JSON. @throws ProtocolError 404. @throws TurnError */
   async get(id: string, principal: Principal, account: Account): Promise<string> {
-    const response = this.findLive(id, principal)?.snapshot() ?? (await this.#stored.get(id, principal, account))?.response;
+    const response =
+      this.findLive(id, principal)?.encoder.snapshot() ?? (await this.#stored.get(id, principal, account))?.response;
     if (response === undefined) throw responseNotFound(id);
     return response;
   }
@@ -170,8 +171,8 @@ export class ResponseService {
   ): Promise<ResumedResponse> {
     const live = this.findLive(id, principal);
     if (!live) throw (await this.#stored.locate(id, principal, account)) ? eventsExpired(id) : responseNotFound(id);
-    if (after >= live.nextSequence) throw eventAhead(after, live.nextSequence - 1);
-    const reader = live.read(after + 1, extensions);
+    if (after >= live.events.end) throw eventAhead(after, live.events.end - 1);
+    const reader = live.events.join(after + 1, extensions);
     if (!reader) throw eventsExpired(id);
     return { response: live, reader };
   }

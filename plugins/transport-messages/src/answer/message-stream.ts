@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
 import { ExtrasCollector, escaped, joined, type TurnWriter } from '@plugboard/turn-routes';
-import { SIGNATURE } from '../request/signature.js';
+import { SIGNATURE } from '../request/content.js';
 import {
   type AnswerBlock,
   type AnswerHead,

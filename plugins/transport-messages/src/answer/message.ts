@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 import { type AnswerFold, ExtrasCollector } from '@plugboard/turn-routes';
-import { SIGNATURE } from '../request/signature.js';
+import { SIGNATURE } from '../request/content.js';
 import {
   type AnswerBlock,
   type AnswerHead,

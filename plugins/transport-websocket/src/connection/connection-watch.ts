@@ -84,10 +84,10 @@ export class ConnectionWatch {
       if (this.#wanted !== wanted) return watch.close();
       const { responses, turns } = watch;
       outbox.reply(JSON.stringify({ type: 'svc:conversation.watched', conversation, responses, turns }));
-      for await (const { events, running } of watch.events()) {
+      for await (const events of watch.events()) {
         const full = outbox.write(events);
         if (full) await full;
-        this.#count(running);
+        this.#count(watch.running);
       }
     } catch (error) {
       if (this.#wanted === wanted) this.#wanted = undefined;
