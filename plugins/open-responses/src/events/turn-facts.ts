@@ -50,7 +50,7 @@ export function stepFacts(step: TurnRecord['steps'][number], { visibility }: Tur
   };
 }
 
-/** The `step` of a call counts from 1; that of an earlier turn, which did not run in this one, is 0. */
+/** The `step` of a call counts from 1. Of a call of an earlier turn it is 0. */
 export function callFacts(call: Call, { reason }: TurnRecord, view: TurnView) {
   const { tool, name, state } = call;
   const shown = view.visibility === 'full' && state === 'failed' ? view.resultOf(call) : undefined;

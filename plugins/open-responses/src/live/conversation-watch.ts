@@ -74,7 +74,7 @@ export class ConversationWatch {
       if (isNew) yield* this.#begin(turn, encoder);
       const isLast = batch.some(isTerminal);
       if (isLast) this.#running.delete(turn);
-      // The arguments of a client's call come whole: a watcher that came late lacks their beginning.
+      // Arguments of a client's call come whole: a watcher that came late lacks their beginning.
       const whole = batch.filter(({ type }) => type !== 'tool-call-delta');
       yield encoder.write(whole, turn);
       if (isLast) account.release(shown.reserved);
@@ -115,7 +115,7 @@ export class ConversationWatch {
     );
   }
 
-  /** That the response exists, and what was asked, which all watchers are sent as the same event. */
+  /** That the response exists, and what was asked: the same event for all watchers. */
   *#begin(turn: WatchedTurn, encoder: ResponseEncoder): Generator<readonly string[]> {
     const { isWaiting, ahead } = turn;
     yield encoder.begin(isWaiting ? 'queued' : 'in_progress', { ahead });

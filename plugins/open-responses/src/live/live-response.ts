@@ -24,7 +24,7 @@ type Batch = readonly AgentEvent[];
 
 interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
-  /** Whether it can be found again by its id, and its events are kept for readers that come back. */
+  /** Whether it is found again by its id, and its events are kept for readers that come back. */
   readonly stored: boolean;
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
@@ -81,7 +81,7 @@ export class LiveResponse {
   readonly id: string;
   readonly logFields = new TurnLogFields();
   readonly encoder: ResponseEncoder;
-  /** Its events, which readers join at any of them that is still kept. The slowest one sets the pace. */
+  /** Its events. Readers join at any that is still kept, and the slowest one sets the pace. */
   readonly events: EventLog;
   /** Of the client that created it; undefined if that reads no events. */
   readonly reader: EventReader | undefined;

@@ -124,9 +124,9 @@ export class ResponseRunner {
 
   /**
    * The session of a response, in which its turn then runs or waits; undefined if it has none.
-   * Continuing the newest response of a chain adds a turn to its session, and so does deciding about
-   * calls that wait in a session. Continuing an older one, or one whose continuation already runs,
-   * copies the session up to it: a separate branch.
+   * Continuing the newest response of a chain adds a turn to its session, and so does deciding
+   * about calls that wait in a session. Continuing an older one, or one whose continuation already
+   * runs, copies the session up to it: a separate branch.
    *
    * @throws TurnError
    */

@@ -1,6 +1,6 @@
 /**
- * An item of a conversation, in the shapes of the reference protocol: messages, reasoning, calls and
- * their results, requests for approval and decisions.
+ * An item of a conversation, in the shapes of the reference protocol: messages, reasoning, calls
+ * and their results, requests for approval and decisions.
  */
 export interface Item {
   /** See `itemId`. That of a request for approval is as in the response that asked. */

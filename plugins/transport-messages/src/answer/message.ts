@@ -43,7 +43,9 @@ export class AnswerBuilder implements AnswerFold<Answer> {
   #connection: string | undefined;
   #end: Answer | Failure | undefined;
 
-  /** @param keepsSteps whether every step is a part of the answer: in a stream, or with its calls. */
+  /**
+   * @param keepsSteps whether every step is a part of the answer: in a stream, or with its calls.
+   */
   constructor(visibility: Visibility, keepsSteps: boolean) {
     this.#visibility = visibility;
     this.#keepsSteps = keepsSteps;
