@@ -103,7 +103,7 @@ async function answer(
   const { outcome, response: text, failure } = await response.ended;
   note();
   if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) throw planned.errorOf(failure);
-  return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(response.connection) }, body: text };
+  return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(response.encoder.connection) }, body: text };
 }
 
 async function* replayed(events: readonly string[], encoder: StreamEncoder): AsyncGenerator<string> {

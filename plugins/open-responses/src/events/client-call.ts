@@ -32,11 +32,6 @@ export class ClientCall {
     if (this.#input) this.item.add(escaped(this.#input.end()), out);
     this.item.close('completed', out);
   }
-
-  /** The turn ended before the call was complete. */
-  cut(out: string[]): void {
-    this.item.close('incomplete', out);
-  }
 }
 
 /** The item of a call. */

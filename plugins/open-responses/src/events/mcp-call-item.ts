@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Target, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { Target, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { ItemPlace, OutputItem } from './output-item.js';
 
@@ -7,13 +7,6 @@ import type { ItemPlace, OutputItem } from './output-item.js';
 const SHOWN_BYTES = 16 * 1024;
 /** Reserved for the note that says how much was left out. */
 const NOTE_BYTES = 64;
-
-/** A tool that the server runs. */
-interface ServerTool {
-  /** The entry of the configuration that offers it. */
-  readonly entry: string;
-  readonly name: string;
-}
 
 /**
  * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol do not run it.
@@ -36,7 +29,7 @@ export class McpCallItem implements OutputItem {
   constructor(
     { id, index }: ItemPlace,
     call: {
-      readonly tool: ServerTool;
+      readonly tool: NonNullable<TurnToolCall['tool']>;
       readonly arguments: string;
       /** The request for approval that allowed the call. */
       readonly approval?: string | undefined;
@@ -118,10 +111,6 @@ function truncateResult(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= SHOWN_BYTES) return text;
   let end = SHOWN_BYTES - NOTE_BYTES;
-  while (isContinuation(bytes[end])) end--;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // within a character
   return `${bytes.toString('utf8', 0, end)}\n… [truncated ${bytes.length - end} bytes]`;
-}
-
-function isContinuation(byte = 0): boolean {
-  return (byte & 0xc0) === 0x80;
 }

@@ -15,7 +15,6 @@ import { ExtrasCollector, type ExtrasSeal, escaped } from '@plugboard/turn-route
 import type { CallForm } from '../tools/tool-name.js';
 import { ClientCall } from './client-call.js';
 import { EventNumbers } from './event-numbers.js';
-import { escapedText } from './json-text.js';
 import { McpCallItem } from './mcp-call-item.js';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish, type ResponseEnd } from './outcome.js';
 import { type GrowingForm, GrowingItem, type ItemPlace, type OutputItem, WholeItem } from './output-item.js';
@@ -181,7 +180,7 @@ export class ResponseEncoder {
     for (const event of batch) {
       if (event.type === 'text' && !event.isRefusal) {
         // Items say the same as a notice that asks for approval.
-        if (!event.isNotice || !this.#asks) pieces.push(escapedText(event));
+        if (!event.isNotice || !this.#asks) pieces.push(event.json ?? escaped(event.text));
         continue;
       }
       flush();
@@ -197,7 +196,8 @@ export class ResponseEncoder {
     const { status, reason } = outcome;
     const isCut = status === 'failed' || (status === 'incomplete' && reason !== 'max_steps' && reason !== 'max_tool_calls');
     this.#closeText(out, isCut ? 'incomplete' : 'completed');
-    for (const call of [...this.#openCalls.values(), ...this.#calls.values()]) call.cut(out);
+    for (const { item } of this.#openCalls.values()) item.close('incomplete', out);
+    for (const call of this.#calls.values()) call.cut(out);
     this.#openCalls.clear();
     this.#calls.clear();
     this.#showSession('idle', out);

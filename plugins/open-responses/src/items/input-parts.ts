@@ -50,18 +50,16 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
 
 /** Content that is text only: instructions. @throws ProtocolError 400 */
 export function onlyText(content: unknown, param: string): string {
-  return textAndImages(content, param, []).text;
+  return toolOutput(content, param, false).text;
 }
 
 /**
- * The output of a caller's tool: its text, and images for a model that takes them (CL-9). @throws
- * ProtocolError 400
+ * The output of a caller's tool: its text, and images for a model that takes them (CL-9), as URLs.
+ *
+ * @throws ProtocolError 400
  */
-export function toolOutput(output: unknown, param: string): { readonly text: string; readonly images: readonly string[] } {
-  return textAndImages(output, param, ['input_image']);
-}
-
-function textAndImages(content: unknown, param: string, more: readonly string[]) {
+export function toolOutput(content: unknown, param: string, hasImages: boolean) {
+  const more = hasImages ? ['input_image'] : [];
   const parts = partsAt(content, param);
   if (typeof parts === 'string') return { text: parts, images: [] };
   let text = '';

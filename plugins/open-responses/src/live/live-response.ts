@@ -52,7 +52,7 @@ interface ResponseWork {
   run(signal: AbortSignal): RunningResponse;
   /** Receives each batch of the turn's events. */
   observe(batch: Batch): void;
-  /** Stores the response. Its end is reported after that. */
+  /** Stores the response. Its end is reported after that. Never rejects. */
   store(end: ResponseEnd): Promise<void>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
@@ -120,11 +120,6 @@ export class LiveResponse {
     return this.#work?.input;
   }
 
-  /** The model connection that answered first; undefined while none has. */
-  get connection(): string | undefined {
-    return this.encoder.connection;
-  }
-
   /**
    * Starts the turn.
    *
@@ -143,7 +138,9 @@ export class LiveResponse {
     const begun = await Promise.race([first, late.promise]).catch(() => undefined); // `#drive` handles it
     if (timer) timer.cancel();
     const [event] = begun !== 'late' && begun?.done === false ? begun.value : [];
-    if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
+    // A turn that failed at once has no response, unless it was cancelled.
+    if (event?.type === 'failed' && event.failure.code !== 'context_length_exceeded' && !this.#abort.signal.aborted)
+      return this.#refused(event.failure);
     this.events.write(this.encoder.begin(begun === 'late' ? 'queued' : 'in_progress', { ahead, ignored }));
     void this.#drive(first, batches);
     return undefined;
@@ -165,11 +162,6 @@ export class LiveResponse {
     this.events.removeLimit();
   }
 
-  /** Whether a turn that failed at once has no response. A cancelled one has. */
-  #isRefusal({ code }: Failure): boolean {
-    return code !== 'context_length_exceeded' && !this.#abort.signal.aborted;
-  }
-
   /** Writes what the turn says until its end, stores the response, and ends it. */
   async #drive(first: Promise<IteratorResult<Batch>>, batches: AsyncIterator<Batch>): Promise<void> {
     let last: readonly string[] = [];
@@ -188,7 +180,7 @@ export class LiveResponse {
     }
     const { end } = this.encoder;
     if (!end) throw new Error('the response has not ended');
-    await this.#store(end);
+    await this.#work?.store(end);
     this.events.write(last);
     this.#conclude(end);
   }
@@ -197,14 +189,6 @@ export class LiveResponse {
     this.#work?.observe(batch);
     this.logFields.add(batch);
     return this.encoder.write(batch, this.#turn);
-  }
-
-  async #store(end: ResponseEnd): Promise<void> {
-    try {
-      await this.#work?.store(end);
-    } catch (error) {
-      this.#options.log.warn({ err: error, response_id: this.id }, 'a response could not be stored');
-    }
   }
 
   /** The turn was refused before it began: there is no response. */

@@ -62,7 +62,10 @@ export function clientToolsOf(
   if (isForced(choice)) {
     const isKnown = typeof choice !== 'object' || choice.type === 'allowed_tools' || list.tools.has(nameOf(choice));
     if (taken.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
-    if (!isKnown) throw unknownChoice();
+    if (!isKnown) {
+      const problem = 'names a tool that is not among the functions and custom tools of the request';
+      throw unsupportedValue('tool_choice', `Unsupported value: 'tool_choice' ${problem}.`);
+    }
   }
   const replaced = new Set(added.map(kindAndName));
   const left = inherited.filter((tool) => !replaced.has(kindAndName(tool)));
@@ -146,13 +149,6 @@ function nameOf({ name = '', namespace }: { readonly name?: string; readonly nam
 function isForced(choice: ToolChoice | undefined): boolean {
   if (choice === undefined || typeof choice === 'string') return choice === 'required';
   return choice.type !== 'allowed_tools' || choice.mode === 'required';
-}
-
-function unknownChoice() {
-  return unsupportedValue(
-    'tool_choice',
-    "Unsupported value: 'tool_choice' names a tool that is not among the functions and custom tools of the request.",
-  );
 }
 
 function cannotForce(target: Target) {

@@ -1,5 +1,5 @@
 import { Account } from '@plugboard/kernel/contracts';
-import { invalidRequest, type ProtocolError, requireString, truncate } from '@plugboard/openai-protocol';
+import { invalidRequest, requireString, truncate } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
 import type { InputCaller } from './response-plan.js';
 import { responseOfItem, type StoredResponses } from './stored-responses.js';
@@ -44,16 +44,15 @@ export async function resolveReferences(
     const [found, bytes] = own.get(name) ?? [];
     if (!found || bytes === undefined) throw invalidRequest(`Item with id '${truncate(name)}' not found.`, { param });
     total += bytes;
-    if (total > inputLimit.bytes) throw referencesTooLarge(inputLimit);
+    if (total > inputLimit.bytes) {
+      const limit = `the limit of ${inputLimit.bytes} bytes (\`${inputLimit.setting}\`)`;
+      const message = `The items that the request refers to are larger than ${limit}.`;
+      throw invalidRequest(message, { status: 413, param: 'input', code: 'request_too_large' });
+    }
     account.require(Account.costOf(bytes));
     resolved.push(found);
   }
   return resolved;
-}
-
-function referencesTooLarge({ bytes, setting }: InputCaller['inputLimit']): ProtocolError {
-  const message = `The items that the request refers to are larger than the limit of ${bytes} bytes (\`${setting}\`).`;
-  return invalidRequest(message, { status: 413, param: 'input', code: 'request_too_large' });
 }
 
 /** Of the ids of requests for approval. */

@@ -44,7 +44,12 @@ export interface ResponseCaller extends InputCaller {
   readonly extensions: boolean;
   /** Whether the client is Codex CLI: see `isCodex`. */
   readonly isCodex?: boolean;
-  readonly connection?: CallerConnection | undefined;
+  /** The connection that the response is created on. */
+  readonly connection?: {
+    readonly memory: ConnectionMemory;
+    /** Whether requests that name nothing to continue continue the last one of their stream. */
+    readonly isConversation: boolean;
+  };
 }
 
 /**
@@ -55,13 +60,6 @@ export interface ResponseCaller extends InputCaller {
  */
 export function isCodex(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean {
   return /^codex/i.test(String(headers['user-agent'] ?? ''));
-}
-
-/** The connection that a response is created on. */
-interface CallerConnection {
-  readonly memory: ConnectionMemory;
-  /** Whether requests that name nothing to continue continue the last response of their stream. */
-  readonly isConversation: boolean;
 }
 
 /** A checked request. Nothing has been run or stored. */

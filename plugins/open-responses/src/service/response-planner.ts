@@ -91,7 +91,10 @@ export class ResponsePlanner {
     const seal = keepsReasoning ? await this.#extras.for(principal.project) : undefined;
     const { params, ignored } = parametersOf(request, target, clientTools, keepsReasoning);
     const isNamed = base.kind === 'session';
-    if (compaction && isNamed) throw compactsItself(items.length - 1);
+    if (compaction && isNamed) {
+      const why = "a conversation that the server keeps is summarized by the agent's own `history`; omit 'conversation'";
+      throw invalidValue(`input[${items.length - 1}].type`, why);
+    }
     const asked = summary === undefined ? input : { ...input, messages: withSummary(summary, input.messages) };
     const { said, conversation } = split(asked, request);
     const { instructions } = request;
@@ -99,7 +102,9 @@ export class ResponsePlanner {
     const system = [...prompt, ...carried.system, ...said];
     const history = 'history' in base ? base.history : undefined;
     const isEmpty = conversation.messages.length === 0 && input.approvals.length === 0 && history?.length === 0;
-    if (isEmpty && request.generate !== false && !compaction) throw nothingToAsk();
+    if (isEmpty && request.generate !== false && !compaction) {
+      throw invalidValue('input', 'it has no message for the model, because items of unknown types are left out');
+    }
     const added = [...unanswered(history ?? [], conversation.messages), ...conversation.messages];
     // A session begins with the history; without one, the runtime is given it apart.
     const seed = base.kind === 'chain' ? base.history : [];
@@ -260,14 +265,4 @@ function inTermsOfRequest(failure: Failure, input: InputMessages, { params }: Cl
   const [, tool] = /^tools\[(\d+)\]/.exec(failure.param ?? '') ?? [];
   if (tool !== undefined) return { ...failure, param: `${params[Number(tool)] ?? 'tools'}.name` };
   return { ...failure, ...nameItems(input, 'input', { message: failure.message, param: failure.param }) };
-}
-
-function nothingToAsk() {
-  return invalidValue('input', 'it has no message for the model, because items of unknown types are left out');
-}
-
-/** @param index of the item that asks for a summary. */
-function compactsItself(index: number) {
-  const why = "a conversation that the server keeps is summarized by the agent's own `history`; omit 'conversation'";
-  return invalidValue(`input[${index}].type`, why);
 }

@@ -95,7 +95,9 @@ export class ResponseRunner {
         store: async (end) => {
           if (!stored || !session || isUntold(end, caller)) return;
           const document = { turn: end.turn ?? 0, response: end.response, input: plan.input, carried: plan.carried };
-          await this.#stored.put(head.id, document, session, target, principal);
+          await this.#stored.put(head.id, document, session, target, principal).catch((err) => {
+            this.#log.warn({ err, response_id: head.id }, 'a response could not be stored');
+          });
         },
         onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
       },

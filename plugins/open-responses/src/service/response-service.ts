@@ -28,12 +28,6 @@ import { StoredResponses } from './stored-responses.js';
  */
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'one' });
 
-/** A response whose events are read again. */
-interface ResumedResponse {
-  readonly response: LiveResponse;
-  readonly reader: EventReader;
-}
-
 /** The caller of something that is no response. */
 type Asker = InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>;
 
@@ -168,7 +162,7 @@ export class ResponseService {
       account,
       extensions,
     }: { readonly principal: Principal; readonly account: Account; readonly extensions: boolean },
-  ): Promise<ResumedResponse> {
+  ): Promise<{ readonly response: LiveResponse; readonly reader: EventReader }> {
     const live = this.findLive(id, principal);
     if (!live) throw (await this.#stored.locate(id, principal, account)) ? eventsExpired(id) : responseNotFound(id);
     if (after >= live.events.end) throw eventAhead(after, live.events.end - 1);

@@ -8,9 +8,6 @@ import type { OpenResponsesConfig } from '../config.js';
 import { isSummary } from '../items/input-messages.js';
 import type { InputItem } from '../request/request.js';
 
-/** Reads the content of a compaction item. @throws ProtocolError 400 */
-type ReadSummary = (content: string, param: string) => string;
-
 /**
  * Encrypts and decrypts the summaries in compaction items. The key is the option `summaryKey`, or
  * one that the server keeps with its state.
@@ -33,8 +30,13 @@ export class SummaryTokens {
     return sealText(summary, await this.#loadKey(), project);
   }
 
-  /** A function that reads the compaction items among these. @throws TurnError */
-  async reader(items: readonly InputItem[], project: string): Promise<ReadSummary> {
+  /**
+   * A function that reads the content of the compaction items among these; it throws a
+   * `ProtocolError` 400.
+   *
+   * @throws TurnError
+   */
+  async reader(items: readonly InputItem[], project: string): Promise<(content: string, param: string) => string> {
     const key = items.some((item) => isSummary(item)) ? await this.#loadKey() : new Uint8Array();
     return (content, param) => {
       const summary = openText(content, key, project);
