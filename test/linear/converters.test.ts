@@ -197,6 +197,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   asWord: 'one value',
   headOf: 'fields of one object',
   ignoredParamsHeader: 'at most 32 names',
+  joined: 'joins constant parts',
 };
 
 const FOLDERS = [
