@@ -34,12 +34,10 @@ import { wireMessages } from '../../plugins/model-openai/src/request/conversatio
 import { alternate, userFirst } from '../../plugins/model-openai/src/request/roles.js';
 import { messagesOf } from '../../plugins/open-responses/src/items/input-messages.js';
 import { mergeTools } from '../../plugins/open-responses/src/request/client-tools.js';
-import { listedItems } from '../../plugins/open-responses/src/request/input-items.js';
+import { listedItems, turnInput } from '../../plugins/open-responses/src/request/input-items.js';
 import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/request/parse-request.js';
 import type { RequestTool } from '../../plugins/open-responses/src/request/request.js';
-import { turnInput } from '../../plugins/open-responses/src/request/turn-input.js';
 import { addedTo, joinCarried } from '../../plugins/open-responses/src/service/carried.js';
-import { continueHistory } from '../../plugins/open-responses/src/service/continue-history.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
 import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
@@ -47,7 +45,7 @@ import { itemsOf as itemsOfTurn } from '../../plugins/transport-conversations/sr
 import { turnEntry } from '../../plugins/transport-conversations/src/turns/turn-entry.js';
 import { conversationOf } from '../../plugins/transport-messages/src/request/conversation.js';
 import { Ignored } from '../../plugins/transport-messages/src/request/ignored.js';
-import { toolChangesIn } from '../../plugins/transport-messages/src/request/tool-changes.js';
+import { toolChangesIn } from '../../plugins/transport-messages/src/request/tools.js';
 import { estimateTokens } from '../../plugins/turn-routes/src/estimate-tokens.js';
 import { requestFingerprint } from '../../plugins/turn-routes/src/fingerprints.js';
 import { LENGTH } from '../support/rounds.js';
@@ -146,7 +144,6 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
     ),
   addedTo: (messages) =>
     addedTo('conv_1', { system: messages, tools: [], stored: { conversation: 'conv_1', names: [], items: new Set(messages) } }),
-  continueHistory: (messages) => continueHistory(messages, { messages, origins: [] }),
   visibleMessages: (messages) => visibleMessages(messages, { toolVisibility: 'names', toolOf: () => undefined }),
   'conversationOf of chat completions': (messages) => chatConversationOf(messages as never),
   'parseRequest of chat completions': (messages) => parseChat({ model: 'm', messages }),
@@ -206,7 +203,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   effectiveSources: 'three sources',
   messagesOf: 'a case, under a longer name',
   someMessagesOf: 'messagesOf',
-  mapItemErrors: 'one message of an error',
   builtInTool: 'one tool',
   blocksOf: 'part of conversationOf',
   asObject: 'one value',
@@ -218,6 +214,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   asWord: 'one value',
   headOf: 'fields of one object',
   ignoredParamsHeader: 'at most 32 names',
+  joined: 'joins constant parts',
 };
 
 const FOLDERS = [

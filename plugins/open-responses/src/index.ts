@@ -18,13 +18,13 @@ export default definePlugin({
 
 export { typeOfEvent } from './events/json-text.js';
 export { outcomeOfFinish } from './events/outcome.js';
-export { replayEvents } from './events/replay.js';
-export type { EndedAnswer } from './events/response-fold.js';
-export { type TurnFacts, turnFacts } from './events/turn-facts.js';
+export { type EndedAnswer, replayEvents } from './events/replay.js';
+export { turnFacts } from './events/turn-facts.js';
 export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
 export type { EventReader } from './live/event-log.js';
 export type { LiveResponse } from './live/live-response.js';
+export { inputParts } from './request/input-items.js';
 export { parseCompaction, parseRequest, unsupported } from './request/parse-request.js';
 export type { ResponseRequest } from './request/request.js';
 export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';

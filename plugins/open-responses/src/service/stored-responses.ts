@@ -3,8 +3,7 @@ import { Account, type AgentRuntime, type Conversations, type Target, TurnError 
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { InputItem } from '../request/request.js';
 import { addedTo, type Carried, isNothing, joinCarried, NOTHING_CARRIED } from './carried.js';
-import type { ResponseSession } from './response-session.js';
-import { type ToolView, visibleMessages } from './visible-messages.js';
+import type { ToolView } from './visible-messages.js';
 
 /** A response that has ended, stored with its session. */
 interface StoredResponse {
@@ -88,7 +87,7 @@ export class StoredResponses {
   async put(
     id: string,
     { turn, response, input, carried }: Pick<StoredResponse, 'turn' | 'response' | 'input' | 'carried'>,
-    { conversation, isChain }: ResponseSession,
+    { conversation, isChain }: Pick<StoredResponse, 'conversation' | 'isChain'>,
     target: Target,
     principal: Principal,
   ): Promise<void> {
@@ -168,10 +167,10 @@ export class StoredResponses {
    * A turn of a session has ended. If no response is kept with the session any more, because that
    * of the turn was not stored, the session is deleted.
    *
-   * @param isKept whether the response of the turn was stored.
+   * @param conversation the session's opaque id. @param isKept whether the response was stored.
    * @throws TurnError
    */
-  async onTurnEnd({ conversation }: ResponseSession, isKept: boolean, principal: Principal): Promise<void> {
+  async onTurnEnd(conversation: string, isKept: boolean, principal: Principal): Promise<void> {
     if (this.#emptied.delete(conversation) && !isKept) await this.#deleteEmpty(conversation, principal);
   }
 
@@ -200,23 +199,14 @@ export class StoredResponses {
    * The conversation up to a response, its own turn included.
    *
    * @param account in which the memory of each turn is reserved before it is loaded (S-52).
+   * @param shown what is taken of the messages of a turn.
    * @throws TurnError
    */
-  async history(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
-    return this.#messagesOf(stored, principal, account, (messages) => messages);
-  }
-
-  /** The same, without what the agent's `toolVisibility` hides. @throws TurnError */
-  async visibleHistory(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
-    return this.#messagesOf(stored, principal, account, visibleMessages);
-  }
-
-  /** @param shown what is taken of the messages of a turn. */
-  async #messagesOf(
+  async history(
     { conversation, turn }: LocatedResponse,
     principal: Principal,
     account: Account,
-    shown: (messages: readonly Message[], view: ToolView) => readonly Message[],
+    shown: (messages: readonly Message[], view: ToolView) => readonly Message[] = (messages) => messages,
   ): Promise<readonly Message[]> {
     const messages: Message[] = [];
     for (let after = 0; after < turn; ) {
