@@ -8,9 +8,9 @@ const BIN = join(import.meta.dirname, '../../plugins/cli/bin/plugboard.js');
 const MODEL = join(import.meta.dirname, '../bench/model.mjs');
 const COUNTERS = new URL('./counters.mjs', import.meta.url);
 /**
- * Without the optimizing compilers a turn allocates the same bytes each time, on every machine: they
- * leave out objects of functions that ran often enough. The young generation holds all that is
- * allocated between two questions, so that nothing is collected meanwhile.
+ * Without the optimizing compilers a turn allocates the same bytes each time, on every machine:
+ * they leave out objects of functions that ran often enough. The young generation holds all that
+ * is allocated between two questions, so that nothing is collected meanwhile.
  */
 const EXACT = ['--no-opt', '--no-maglev', '--expose-gc', '--min-semi-space-size=512', '--max-semi-space-size=512'];
 
@@ -75,7 +75,8 @@ export class MeasuredServer {
 
   /**
    * Measures turns after the server has run some. Takes the lowest of a few rounds, because a busy
-   * machine only adds: an answer comes in more pieces, and a timer of the server falls into a round.
+   * machine only adds: an answer comes in more pieces, or a timer of the server falls into a
+   * round.
    *
    * @param run runs so many turns, one after the other.
    * @returns undefined if the bytes cannot be counted, because V8 collected garbage each time.
