@@ -137,6 +137,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'sessions/store',
     'engine',
     'engine/turn',
+    'engine/revision',
     'engine/limits',
     'engine/model',
     'engine/tools',
@@ -242,11 +243,13 @@ t.test('code for the Messages API does not use the OpenAI dialect', async (t) =>
   );
 });
 
-t.test('no other code constructs a class of the graph that a plugin lists in its index', async (t) => {
+t.test('only the graph of a plugin constructs the classes that a constructor of it takes', async (t) => {
   const texts = sources.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
   const graphs = texts.flatMap(({ file, text }) => {
-    const [, listed] = /createGraph\(ctx, ([^;]*)\)/.exec(text) ?? [];
-    return listed === undefined ? [] : [{ file, classes: listed.match(/\w+/g) ?? [] }];
+    const classes = [...text.matchAll(/@inject\((\w+)\)|createGraph\(ctx, (\w+)\)/g)].map(
+      ([, taken, root]) => taken ?? root ?? '',
+    );
+    return classes.length === 0 ? [] : [{ file, classes }];
   });
   t.ok(graphs.length > 1);
   const constructed = graphs.flatMap(({ file, classes }) =>
