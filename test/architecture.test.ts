@@ -146,6 +146,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'engine/log',
     'engine/diagnostics',
   ],
+  'plugins/transport-telegram': ['', 'receiving', 'sending', 'formatting', 'chats', 'api', 'base'],
   'plugins/channel-kit': ['', 'receiving', 'chats', 'replies', 'state', 'platform', 'base'],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
   'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],

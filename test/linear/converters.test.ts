@@ -46,6 +46,7 @@ import { turnEntry } from '../../plugins/transport-conversations/src/turns/turn-
 import { conversationOf } from '../../plugins/transport-messages/src/request/conversation.js';
 import { Ignored } from '../../plugins/transport-messages/src/request/ignored.js';
 import { toolChangesIn } from '../../plugins/transport-messages/src/request/tools.js';
+import { messagesOf as telegramMessages } from '../../plugins/transport-telegram/src/formatting/messages-of.js';
 import { estimateTokens } from '../../plugins/turn-routes/src/estimate-tokens.js';
 import { requestFingerprint } from '../../plugins/turn-routes/src/fingerprints.js';
 import { LENGTH } from '../support/rounds.js';
@@ -163,6 +164,7 @@ const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, stat
 const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
   decisionsIn: (text) => decisionsIn(text, approvals),
   countDecisions,
+  'messagesOf of Telegram': telegramMessages,
 };
 
 /** Exported functions that take lists, and need no case, with the reason. */
