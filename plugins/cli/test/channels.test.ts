@@ -50,7 +50,13 @@ async function opened(t: Test, transports = TRANSPORTS, temporary = t.testdirNam
   const records = () => {
     const folder = join(temporary, `plugboard-${userInfo().uid}`);
     const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
-    return names.map((name): { pid: number; socket: string } => JSON.parse(readFileSync(join(folder, name), 'utf8')));
+    return names.flatMap((name): { pid: number; socket: string }[] => {
+      try {
+        return [JSON.parse(readFileSync(join(folder, name), 'utf8'))];
+      } catch {
+        return []; // a server that starts has just removed what a killed one left
+      }
+    });
   };
   const start = async () => {
     const before = new Set(records().map(({ pid }) => pid));
