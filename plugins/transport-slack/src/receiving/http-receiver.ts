@@ -1,0 +1,96 @@
+import { parse } from 'node:querystring';
+import type { Clock } from '@plugboard/kernel';
+import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import type { Bolt } from '../web-api/web-client.js';
+import type { Process } from './bolt-app.js';
+import { type Fields, fieldsOf } from './fields.js';
+
+interface Receiving {
+  readonly bolt: Bolt;
+  readonly process: Process;
+}
+
+/** Receives by HTTP: `POST /channels/<entry>`, signed by Slack. */
+export class HttpReceiver {
+  readonly #secret: string;
+  readonly #clock: Clock;
+  #receiving: Receiving | undefined;
+  /** Called at the first request of a row whose signature is wrong. */
+  readonly #forged: () => void;
+  #isForged = false;
+
+  constructor(secret: string, clock: Clock, forged: () => void) {
+    this.#secret = secret;
+    this.#clock = clock;
+    this.#forged = forged;
+  }
+
+  route(entry: string): HttpRoute {
+    return {
+      method: 'POST',
+      path: `/channels/${entry}`,
+      access: 'public',
+      body: 'bytes',
+      startsWork: true,
+      handle: (request) => this.#handle(request),
+    };
+  }
+
+  /** Takes requests. Before that, and after `close`, Slack is asked to come again. */
+  open(receiving: Receiving): void {
+    this.#receiving = receiving;
+  }
+
+  close(): void {
+    this.#receiving = undefined;
+  }
+
+  async #handle({ body, headers }: HttpRequest): Promise<HttpReply> {
+    const receiving = this.#receiving;
+    if (receiving === undefined) return { status: 503, body: 'The channel is not running.' };
+    const text = new TextDecoder().decode(body as Uint8Array);
+    if (!this.#isSigned(receiving.bolt, text, headers)) {
+      if (!this.#isForged) this.#forged();
+      this.#isForged = true;
+      return { status: 401, body: 'The signature is wrong, or older than five minutes.' };
+    }
+    this.#isForged = false;
+    const delivered = parsed(text, String(headers['content-type']));
+    if (delivered === undefined) return { status: 400, body: 'The body is not an object.' };
+    if (delivered.type === 'url_verification') return { status: 200, body: { challenge: String(delivered.challenge) } };
+    try {
+      await receiving.process(delivered);
+      return { status: 200 };
+    } catch {
+      return { status: 503, body: 'The event is not stored.' };
+    }
+  }
+
+  #isSigned({ isValidSlackRequest }: Bolt, body: string, headers: HttpRequest['headers']): boolean {
+    const signature = headers['x-slack-signature'];
+    const timestamp = Number(headers['x-slack-request-timestamp']);
+    if (typeof signature !== 'string') return false;
+    return isValidSlackRequest({
+      signingSecret: this.#secret,
+      body,
+      headers: { 'x-slack-signature': signature, 'x-slack-request-timestamp': timestamp },
+      nowMilliseconds: this.#clock.now(),
+    });
+  }
+}
+
+/** Events are JSON; commands are a form; presses are JSON in the field `payload` of a form. */
+function parsed(text: string, type: string): Fields | undefined {
+  try {
+    if (!type.startsWith('application/x-www-form-urlencoded')) return objectOf(JSON.parse(text));
+    const form = { ...parse(text) };
+    return typeof form.payload === 'string' ? objectOf(JSON.parse(form.payload)) : form;
+  } catch {
+    return undefined;
+  }
+}
+
+function objectOf(value: unknown): Fields | undefined {
+  const fields = fieldsOf(value);
+  return fields === value ? fields : undefined;
+}

@@ -1,0 +1,135 @@
+import type { ChannelInbox, GrowingAnswer, LiveAnswer, Platform, SendResult } from '@plugboard/channel-kit';
+import type { PluginContext } from '@plugboard/kernel';
+import type { SlackConfig } from './config.js';
+import { AnsweredThreads } from './receiving/answered-threads.js';
+import type { Account, Arrival, SlackImage, SlackTo } from './receiving/arrival.js';
+import { arrivalOf } from './receiving/arrivals.js';
+import { boltApp } from './receiving/bolt-app.js';
+import type { HttpReceiver } from './receiving/http-receiver.js';
+import { stop } from './receiving/interactions.js';
+import { Lookups } from './receiving/lookups.js';
+import { SocketMode } from './receiving/socket-mode.js';
+import type { Kept, SlackOutgoing } from './sending/content.js';
+import { Delivery } from './sending/delivery.js';
+import { markdownOf, splitMarkdown } from './sending/split.js';
+import { StreamedAnswer } from './sending/streamed-answer.js';
+import { sendResultOf } from './web-api/call-failure.js';
+import { identify } from './web-api/identify.js';
+import { loadImage } from './web-api/load-image.js';
+import { clientOptions, loadBolt, type WebClient } from './web-api/web-client.js';
+
+type Inbox = ChannelInbox<SlackTo, SlackImage>;
+
+/**
+ * Slack, as channel-kit sees it.
+ *
+ * 1. `run` loads Bolt, asks Slack whose token it is, and receives by Socket Mode or HTTP.
+ * 2. Each delivery becomes at most one message for the kit, and is acknowledged once that is
+ *    durable.
+ * 3. An answer in a thread is streamed; any other is posted whole.
+ */
+export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
+  readonly name = 'slack';
+  readonly #ctx: PluginContext<SlackConfig>;
+  readonly #http: HttpReceiver | undefined;
+  readonly #threads: AnsweredThreads;
+  readonly #delivery: Delivery;
+  /** The answers that are streamed, by id, until their reply is sent. */
+  readonly #streams = new Map<string, StreamedAnswer>();
+  #inbox: Inbox | undefined;
+  #account: Account | undefined;
+
+  /** @param http receives in place of Socket Mode. */
+  constructor(ctx: PluginContext<SlackConfig>, http: HttpReceiver | undefined) {
+    this.#ctx = ctx;
+    this.#http = http;
+    this.#threads = new AnsweredThreads(ctx.state);
+    this.#delivery = new Delivery(ctx.log);
+  }
+
+  async run(inbox: Inbox, signal: AbortSignal): Promise<void> {
+    this.#inbox = inbox;
+    const { botToken, appToken, apiUrl } = this.#ctx.config;
+    const bolt = await loadBolt();
+    const client = await this.#client(signal);
+    const account = await identify(client);
+    this.#account = account;
+    const lookups = new Lookups(client, account);
+    const process = boltApp(bolt, botToken, async (body) => {
+      const arrival = arrivalOf(body, account, (ts) => this.#answerOf(ts));
+      if (arrival) await this.#take(arrival, inbox, account, lookups);
+    });
+    const connected = () => inbox.connected(`${account.name} (${account.teamName})`);
+    if (this.#http === undefined) {
+      const sockets = new SocketMode({ bolt, clock: this.#ctx.clock, appToken: String(appToken), apiUrl, process });
+      return sockets.run(signal, connected);
+    }
+    this.#http.open({ bolt, process });
+    connected();
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    this.#http.close();
+  }
+
+  split(text: string): readonly string[] {
+    return splitMarkdown(markdownOf(text));
+  }
+
+  live(answer: GrowingAnswer<SlackTo, Kept>): LiveAnswer | undefined {
+    // What a crash cut is replaced by the whole: it is not continued.
+    if (answer.to.thread === undefined || answer.kept !== undefined) return undefined;
+    const stream = new StreamedAnswer(answer, {
+      clock: this.#ctx.clock,
+      client: (signal) => this.#client(signal),
+      stopped: (ts) => this.#stopped(answer, ts),
+    });
+    this.#streams.set(answer.id, stream);
+    return stream;
+  }
+
+  async send(message: SlackOutgoing, signal: AbortSignal): Promise<SendResult<Kept>> {
+    try {
+      const client = await this.#client(signal);
+      this.#account ??= await identify(client);
+      await this.#delivery.send(message, client, this.#account.user, this.#streams.get(message.id));
+      this.#streams.delete(message.id);
+      return { kind: 'sent' };
+    } catch (error) {
+      return sendResultOf(error);
+    }
+  }
+
+  loadImage(image: SlackImage, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const { apiUrl, botToken } = this.#ctx.config;
+    return loadImage(image, { apiUrl, botToken, signal });
+  }
+
+  async #client(signal: AbortSignal): Promise<WebClient> {
+    const { webApi } = await loadBolt();
+    const { botToken, apiUrl } = this.#ctx.config;
+    return new webApi.WebClient(botToken, clientOptions(apiUrl, signal));
+  }
+
+  async #take({ incoming, team, follows, begunBy }: Arrival, inbox: Inbox, account: Account, lookups: Lookups): Promise<void> {
+    const { pairing, allow } = this.#ctx.config;
+    const { sender, to, thread, isPrivate } = incoming;
+    const isOpen = !pairing && allow === undefined;
+    // Channels may be shared with other workspaces: their people are strangers.
+    if (isOpen && (team ?? (await lookups.teamOf(sender.id))) !== account.team) return;
+    const isInThread = thread !== undefined && !isPrivate;
+    const isKnown = isInThread && (follows || begunBy !== undefined) && (await this.#threads.has(to));
+    const isAddressed = incoming.isAddressed || (follows && isKnown);
+    const quoted = isAddressed && begunBy !== undefined && !isKnown ? await lookups.beginningOf(to) : undefined;
+    const [receipt] = await inbox.receive([{ ...incoming, isAddressed, quoted }]);
+    if (isInThread && (receipt === 'taken' || receipt === 'known')) await this.#threads.add(to);
+  }
+
+  #answerOf(ts: string): string | undefined {
+    for (const [id, stream] of this.#streams) if (stream.ts === ts) return id;
+    return undefined;
+  }
+
+  async #stopped({ id, to }: GrowingAnswer<SlackTo, Kept>, ts: string): Promise<void> {
+    const { incoming } = stop(to, id, [`${this.#account?.team}/stop/${to.channel}/${ts}`]);
+    await this.#inbox?.receive([incoming]);
+  }
+}
