@@ -25,7 +25,7 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { type Session, State, StateFile } from './state.ts';
+import { type PluginValue, type Session, State, StateFile } from './state.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -95,7 +95,7 @@ export class StarterStore implements SessionStore {
       session.updatedAt = this.#clock.now();
       if (turnId !== undefined) state.begun.delete(turnId);
       if (idempotency) this.#putAnswer(state, idempotency);
-      changeValues(state, changes);
+      this.#changeValues(state, changes);
       for (const approval of approvals) state.approvals.set(nameOf(id.project, approval.id), { ...approval, session: { ...id } });
     });
   }
@@ -288,20 +288,20 @@ export class StarterStore implements SessionStore {
   };
 
   readonly state: StateStore = {
-    get: async (entry, key) => this.#state.values.get(entry)?.get(key),
-    change: (changes) => this.#change((state) => changeValues(state, changes)),
+    get: async (entry, key) => this.#valuesOf(this.#state, entry).get(key)?.text,
+    change: (changes) => this.#change((state) => this.#changeValues(state, changes)),
     compareAndSet: (change, expected) =>
       this.#change((state) => {
-        if (state.values.get(change.entry)?.get(change.key) !== expected) return false;
-        changeValues(state, [change]);
+        if (this.#valuesOf(state, change.entry).get(change.key)?.text !== expected) return false;
+        this.#changeValues(state, [change]);
         return true;
       }),
     list: async (entry, { prefix, after, limit }) =>
-      [...(this.#state.values.get(entry) ?? [])]
+      [...this.#valuesOf(this.#state, entry)]
         .filter(([key]) => key.startsWith(prefix) && (after === undefined || compareBytes(key, after) > 0))
         .sort(([a], [b]) => compareBytes(a, b))
         .slice(0, limit)
-        .map(([key, text]) => ({ key, text })),
+        .map(([key, { text }]) => ({ key, text })),
   };
 
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
@@ -332,6 +332,25 @@ export class StarterStore implements SessionStore {
   #dropExpired(state: State): void {
     for (const map of [state.tombstones, state.calls, state.answers]) {
       for (const [key, { until }] of map) if (until <= this.#clock.now()) map.delete(key);
+    }
+  }
+
+  /** What an entry keeps and has not expired. */
+  #valuesOf(state: State, entry: string): Map<string, PluginValue> {
+    const now = this.#clock.now();
+    return new Map([...(state.values.get(entry) ?? [])].filter(([, { until = Number.POSITIVE_INFINITY }]) => until > now));
+  }
+
+  /** What throws here changes nothing: the state is a copy. */
+  #changeValues(state: State, changes: readonly StateChange[]): void {
+    for (const [entry, own] of Map.groupBy(changes, (change) => change.entry)) {
+      const values = this.#valuesOf(state, entry);
+      for (const { key, text, expiresIn } of own) {
+        if (text === undefined) values.delete(key);
+        else values.set(key, { text, ...(expiresIn !== undefined && { until: this.#clock.now() + expiresIn }) });
+      }
+      if (values.size > StateFull.LIMIT) throw new StateFull(entry);
+      state.values.set(entry, values);
     }
   }
 
@@ -375,17 +394,6 @@ function nameOf(project: string, name: string): string {
 
 function answerKeyOf({ project, route, key }: IdempotencyKey): string {
   return JSON.stringify([project, route, key]);
-}
-
-/** What throws here changes nothing: the state is a copy. */
-function changeValues({ values }: State, changes: readonly StateChange[]): void {
-  for (const { entry, key, text } of changes) {
-    const own = values.get(entry) ?? new Map<string, string>();
-    values.set(entry, own);
-    if (text === undefined) own.delete(key);
-    else own.set(key, text);
-    if (own.size > StateFull.LIMIT) throw new StateFull(entry);
-  }
 }
 
 /** The order of the bytes of UTF-8, which a database has, too. */

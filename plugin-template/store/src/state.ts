@@ -27,6 +27,13 @@ export interface Session {
   summary: Summary | undefined;
 }
 
+/** A value of `ctx.state`. */
+export interface PluginValue {
+  readonly text: string;
+  /** Absent: it does not expire. */
+  readonly until?: number;
+}
+
 /** Everything that the store keeps, by key. `until` is when a value expires. */
 export class State {
   sessions = new Map<string, Session>();
@@ -38,7 +45,7 @@ export class State {
   approvals = new Map<string, StoredApproval>();
   answers = new Map<string, { readonly record: IdempotencyRecord; readonly until: number }>();
   /** What plugins keep in `ctx.state`, by entry and key. */
-  values = new Map<string, Map<string, string>>();
+  values = new Map<string, Map<string, PluginValue>>();
 
   copy(): State {
     return Object.assign(new State(), structuredClone({ ...this }));
@@ -58,7 +65,7 @@ export class StateFile {
     try {
       const stored = JSON.parse(await readFile(this.#path, 'utf8'));
       for (const key of Object.keys(state)) Reflect.set(state, key, new Map(stored[key]));
-      state.values = new Map(stored.values.map(([entry, own]: [string, [string, string][]]) => [entry, new Map(own)]));
+      state.values = new Map(stored.values.map(([entry, own]: [string, [string, PluginValue][]]) => [entry, new Map(own)]));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }

@@ -19,7 +19,7 @@ export const configSchema = {
       type: 'string',
       format: 'size',
       description:
-        'Maximum size of everything stored, measured as JSON. Beyond it, the project that stores the most loses its oldest entries.',
+        'Maximum size of everything stored for callers, measured as JSON. Beyond it, the project that stores the most loses its oldest entries.',
       default: '64mb',
     },
     maxSessionsPerProject: {
@@ -32,6 +32,12 @@ export const configSchema = {
       type: 'string',
       format: 'size',
       description: 'Maximum size of everything that one project stores. Beyond it, the project loses its oldest entries.',
+      default: '64mb',
+    },
+    maxStateBytes: {
+      type: 'string',
+      format: 'size',
+      description: 'Maximum size of what plugins keep, measured as JSON and 100 bytes a key. What would exceed it is refused.',
       default: '64mb',
     },
   },

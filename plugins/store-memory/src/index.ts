@@ -10,13 +10,14 @@ export default definePlugin({
   summary: 'Keeps sessions in memory until the server stops',
   configSchema,
   register({ config, clock, log, contribute }) {
-    const { ttl, maxSessions, maxBytes, maxSessionsPerProject, maxBytesPerProject } = config;
+    const { ttl, maxSessions, maxBytes, maxSessionsPerProject, maxBytesPerProject, maxStateBytes } = config;
     const limits = {
       ttl: parseDuration(ttl),
       maxSessions,
       maxBytes: parseSize(maxBytes),
       maxSessionsPerProject,
       maxBytesPerProject: parseSize(maxBytesPerProject),
+      state: { maxBytes: parseSize(maxStateBytes) },
     };
     const store = new MemoryStore(limits, clock, log);
     contribute(SessionStores, store);

@@ -28,7 +28,7 @@ import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
 import { MemoryBudget, type MemoryLimits } from './memory-budget.js';
 import { MemoryIdempotency, recordBytes } from './memory-idempotency.js';
 import { approvalBytes, listedOf, type MemoryApproval, MemorySession, type Origin, recordSize } from './memory-session.js';
-import { MemoryState } from './memory-state.js';
+import { MemoryState, type StateLimits } from './memory-state.js';
 import { type ProjectIndex, SessionIndex } from './project-index.js';
 
 const HOUR = 60 * 60_000;
@@ -37,6 +37,8 @@ const DAY = 24 * HOUR;
 interface MemoryStoreOptions extends MemoryLimits {
   /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
+  /** What plugins may keep in `ctx.state`. */
+  readonly state?: StateLimits;
 }
 
 /**
@@ -73,7 +75,7 @@ export class MemoryStore implements SessionStore {
     replace: async (read, change) => this.#replaceApproval(read, change),
   };
   readonly idempotency: MemoryIdempotency;
-  readonly state = new MemoryState();
+  readonly state: MemoryState;
   readonly #clock: Clock;
   /** By opaque id. */
   readonly #sessions: ExpiringMap<MemorySession>;
@@ -86,8 +88,9 @@ export class MemoryStore implements SessionStore {
   readonly #running = new Map<string, string>();
   #created = 0;
 
-  constructor({ ttl, ...limits }: MemoryStoreOptions, clock: Clock, log: Logger) {
+  constructor({ ttl, state, ...limits }: MemoryStoreOptions, clock: Clock, log: Logger) {
     this.#clock = clock;
+    this.state = new MemoryState(clock, state);
     this.#sessions = new ExpiringMap(ttl, clock, (entry) => this.#budget.loseSession(entry, 'ttl'));
     this.#tombstones = new ExpiringMap(30 * DAY, clock);
     this.#pendingCalls = new ExpiringMap(HOUR, clock);

@@ -52,6 +52,9 @@ t.test('fulfils the session store contract', async (t) => {
     idempotencyRecords: (maxRecords: number) => ({
       store: new MemoryStore({ ...limits, maxRecords }, clock, new CapturedLog().logger(clock)),
     }),
+    stateKeys: (maxKeys: number) => ({
+      store: new MemoryStore({ ...limits, state: { maxKeys } }, clock, new CapturedLog().logger(clock)),
+    }),
   };
   const register = (folder: string) => testContext(plugin, { folder, clock });
   sessionStoreContract(t.test, { openLimited, openCapped, register, open: () => open({}, clock), clock });
@@ -307,4 +310,28 @@ t.test('releases everything when it stops', async (t) => {
   t.equal(await store.version(session('b')), 0);
   t.same(await loaded(store, session('a')), { version: 0, messages: [] });
   t.same(logs, []);
+});
+
+t.test('refuses what plugins would keep beyond maxStateBytes, and names it', async (t) => {
+  const { store, clock } = open({ maxStateBytes: '1000b' });
+  const put = (key: string, bytes: number, expiresIn?: number) =>
+    store.state.change([{ entry: 'plugins.pager', key, text: JSON.stringify('x'.repeat(bytes - 2)), expiresIn }]);
+  await put('a', 399, HOUR);
+  await put('b', 399);
+  const full = {
+    name: 'StateFull',
+    message:
+      'plugins.pager cannot store more in ctx.state: all entries would keep 1103 bytes in memory, and 1000 is the limit; ' +
+      'raise maxStateBytes or use a store on disk',
+  };
+  await t.rejects(put('c', 2), full);
+  t.equal(await store.state.get('plugins.pager', 'c'), undefined);
+  await put('b', 2);
+  await put('c', 2);
+  clock.advance(2 * HOUR);
+  await put('d', 690);
+  t.strictSame(
+    (await store.state.list('plugins.pager', { prefix: '' })).map(({ key }) => key),
+    ['b', 'c', 'd'],
+  );
 });

@@ -35,7 +35,7 @@ import { recordSize } from './tables/idempotency-table.js';
 import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';
 import { sizeOfTurn } from './tables/session-table.js';
 import type { SizeChange } from './tables/size-change.js';
-import { StoreTables } from './tables/store-tables.js';
+import { type RowCaps, StoreTables } from './tables/store-tables.js';
 
 /** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
 const SMALLEST_TURN = 1;
@@ -46,8 +46,8 @@ interface SqliteStoreOptions {
   /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
   readonly quotas: ProjectQuotas;
-  /** Idempotency records, by default as many as the contract of `IdempotencyStore` says. */
-  readonly maxRecords?: number | undefined;
+  /** By default those of the contracts. */
+  readonly caps?: RowCaps | undefined;
   /** Absent: no backups. */
   readonly backup?: BackupOptions | undefined;
   readonly clock: Clock;
@@ -130,11 +130,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** @throws StoreError if the file cannot be used; its message says what to do. */
   start(): void {
-    const { path, ttl, quotas, maxRecords, backup, clock, log } = this.#options;
+    const { path, ttl, quotas, caps, backup, clock, log } = this.#options;
     const opened = this.#openDatabase(path);
     try {
       const logSync = new LogSync(opened.database.location() ?? path);
-      const tables = new StoreTables(path, opened, clock, ttl, maxRecords);
+      const tables = new StoreTables(path, opened, clock, ttl, caps);
       this.#opened = {
         ...opened,
         tables,

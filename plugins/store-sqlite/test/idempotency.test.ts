@@ -9,7 +9,7 @@ function record(key: string, text = 'answer', project = 'acme'): IdempotencyReco
 t.test(
   'S-42 deletes the oldest hundredth of the idempotency records beyond the maximum, of the project with the most',
   async (t) => {
-    const { store, database, close } = openStore(t.testdir(), { maxRecords: 1_000 });
+    const { store, database, close } = openStore(t.testdir(), { caps: { maxRecords: 1_000 } });
     t.teardown(close);
     await store.idempotency.put(record('small', 'answer', 'small'));
     await Promise.all(Array.from({ length: 999 }, (_, n) => store.idempotency.put(record(`${n}`))));

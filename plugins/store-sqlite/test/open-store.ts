@@ -8,6 +8,7 @@ import { GROUP_TICKS } from '../src/database/group-commit.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';
 import type { ProjectQuotas } from '../src/tables/project-usage.js';
+import type { RowCaps } from '../src/tables/store-tables.js';
 
 export const HOUR = 60 * 60_000;
 export const DAY = 24 * HOUR;
@@ -32,14 +33,14 @@ export async function loaded(store: SessionStore, id: SessionId) {
 /** Starts a store over a file in a folder. */
 export function openStore<C extends Clock = ManualClock>(
   folder: string,
-  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas; maxRecords?: number; backup?: BackupOptions } = {},
+  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas; caps?: RowCaps; backup?: BackupOptions } = {},
 ) {
   const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
   const opened: DatabaseSync[] = [];
-  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 }, maxRecords, backup } = options;
-  const store = new SqliteStore({ path, ttl, quotas, maxRecords, backup, clock, log: log.logger(clock) }, (file) => {
+  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 }, caps, backup } = options;
+  const store = new SqliteStore({ path, ttl, quotas, caps, backup, clock, log: log.logger(clock) }, (file) => {
     const found = openDatabase(file);
     opened.push(found.database);
     return found;

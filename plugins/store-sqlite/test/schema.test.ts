@@ -26,7 +26,7 @@ for (const schema of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
-    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 13 });
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 14 });
     t.same(await loaded(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await loaded(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
@@ -54,6 +54,9 @@ for (const schema of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
     t.match(await store.documents.get('other', 'resp_1'), { id: OTHER, text: 'text' });
     await store.state.change([{ entry: 'plugins.pager', key: 'offset', text: '1' }]);
     t.equal(await store.state.get('plugins.pager', 'offset'), '1');
+    const kept = schema < 8 ? [] : [{ key: 'let in', text: '"anna"' }];
+    t.same(await store.state.list('plugins.pager', { prefix: '' }), [...kept, { key: 'offset', text: '1' }]);
+    t.same(database.prepare('SELECT * FROM state_count').all(), [{ entry: 'plugins.pager', keys: kept.length + 1 }]);
     t.equal(await store.delete(OTHER), true);
     t.equal(await store.documents.get('other', 'resp_1'), undefined);
     t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: { key: 'new' } }, { id: ANNA }]);

@@ -23,7 +23,10 @@ t.test('fulfils the session store contract', async (t) => {
     return openStore(join(root, String(count - 1)), { clock });
   };
   const openLimited = (quotas: StoreQuotas) => openStore(join(root, String(count++)), { clock, quotas });
-  const idempotencyRecords = (maxRecords: number) => openStore(join(root, String(count++)), { clock, maxRecords });
+  const openCapped = {
+    idempotencyRecords: (maxRecords: number) => openStore(join(root, String(count++)), { clock, caps: { maxRecords } }),
+    stateKeys: (maxStateKeys: number) => openStore(join(root, String(count++)), { clock, caps: { maxStateKeys } }),
+  };
   const kill = () => {
     const folder = join(root, String(count++));
     mkdirSync(folder);
@@ -32,7 +35,7 @@ t.test('fulfils the session store contract', async (t) => {
     return { process: child, open: () => openStore(folder, { clock: new ManualClock(Date.now()) }) };
   };
   const register = (folder: string) => testContext(plugin, { folder, clock });
-  sessionStoreContract(t.test, { open, clock, reopen, kill, openLimited, openCapped: { idempotencyRecords }, register });
+  sessionStoreContract(t.test, { open, clock, reopen, kill, openLimited, openCapped, register });
 });
 
 t.test('creates the file relative to the configuration, with its folders, for the server alone', async (t) => {

@@ -66,6 +66,22 @@ t.test('deletes pending tool calls after one hour and interrupted turns after `t
   t.equal(count(database, 'turn'), 0);
 });
 
+t.test('deletes expired keys of the state in small steps, and counts what is left', async (t) => {
+  const { store, database, clock, close } = openStore(t.testdir());
+  t.teardown(close);
+  const keys = Array.from({ length: 250 }, (_, n) => ({ entry: 'plugins.pager', key: `k${n}`, text: '1', expiresIn: HOUR }));
+  await store.state.change([...keys, { entry: 'plugins.pager', key: 'stays', text: '1' }]);
+  clock.advance(HOUR - 5 * MINUTE);
+  await pass(clock, 10 * MINUTE, 10 * MINUTE);
+  const left = [count(database, 'state')];
+  for (let step = 0; step < 2; step++) {
+    await pass(clock, 50, 50);
+    left.push(count(database, 'state'));
+  }
+  t.same(left, [151, 51, 1]);
+  t.same(database.prepare('SELECT * FROM state_count').all(), [{ entry: 'plugins.pager', keys: 1 }]);
+});
+
 t.test('logs a failed sweep and retries', async (t) => {
   const { store, database, clock, logs, close } = openStore(t.testdir(), { ttl: HOUR });
   t.teardown(close);
@@ -104,6 +120,7 @@ t.test('S-76 a clock that is 40 days off for a while, or at the start, expires n
     t.match(await store.idempotency.get(key), { fingerprint: 'f' }, what);
     t.equal((await store.pendingToolCalls.load(OWNER, 'call'))?.length, 2, what);
     t.equal(await store.version(session('gone')), 2, what);
+    t.equal(await store.state.get('plugins.pager', 'seen'), '1', what);
   };
   const { store } = opened;
   for (const jump of [0, 40 * DAY, -40 * DAY]) {
@@ -117,6 +134,7 @@ t.test('S-76 a clock that is 40 days off for a while, or at the start, expires n
     if (version !== undefined) await store.delete(session('gone'));
     await store.idempotency.put({ key, fingerprint: 'f', result: 'began' });
     await store.pendingToolCalls.save(OWNER, ['call'], turn(1));
+    await store.state.change([{ entry: 'plugins.pager', key: 'seen', text: '1', expiresIn: 3 * DAY }]);
     for (const wrong of [40 * DAY, -40 * DAY, 0]) {
       clock.ahead = wrong;
       await pass(clock, 12 * 60_000, 60_000); // the sweeper runs

@@ -107,6 +107,10 @@ const MESSAGES = {
     `${entry} put a value into ctx.state that is not JSON, under "${key}": ${mistake}`,
   STATE_VALUE_TOO_LARGE: (entry: string, key: string, bytes: number, limit: number) =>
     `${entry} put a value of ${bytes} bytes into ctx.state, under "${key}", and ${limit} is the limit`,
+  STATE_EXPIRY_INVALID: (entry: string, key: string, expiresIn: unknown) =>
+    `${entry} put a value into ctx.state that expires in ${String(expiresIn)} ms, under "${key}"; expiresIn is a positive integer`,
+  STATE_FOREIGN: (entry: string, owner: string) =>
+    `${entry} cannot apply changes that the ctx.state of ${owner} has made; each entry applies its own`,
   STATE_UNREAD: (entry: string) =>
     `${entry} uses ctx.state before what keeps it has started; write const { state } = ctx in register(), so that ` +
     'the entry starts after it',

@@ -7,23 +7,23 @@ import type { ExtensionPoint } from './extension-point.js';
  * lasts as long as what the server stores. An entry that is renamed in the file begins without it.
  *
  * Keys have 1 to 512 bytes of UTF-8 without control characters. Values are JSON of up to 64 KiB. An
- * entry has up to 10,000 keys. What exceeds a limit is refused with an error that names the limit,
- * and changes nothing.
+ * entry has up to 1,000,000 keys. What exceeds a limit is refused with an error that names the
+ * limit, and changes nothing. A key that has expired does not exist, and counts no more.
  *
  * @public
  */
 export interface PluginState {
   /** Returns the value of a key, or undefined. */
   get(key: string): Promise<unknown>;
-  /** Stores a value. Once resolved, it is durable. */
-  put(key: string, value: unknown): Promise<void>;
+  /** Stores a value, and when it expires, if it does. Once resolved, it is durable. */
+  put(key: string, value: unknown, options?: StateOptions): Promise<void>;
   /**
    * Stores a value if the key still has the expected one; `undefined` for none. Of several writers,
    * also on different servers, one succeeds. A decision after a `get` needs it.
    *
    * @returns whether the value was stored.
    */
-  compareAndSet(key: string, expected: unknown, value: unknown): Promise<boolean>;
+  compareAndSet(key: string, expected: unknown, value: unknown, options?: StateOptions): Promise<boolean>;
   /** Removes a key. Does nothing if there is none. */
   delete(key: string): Promise<void>;
   /**
@@ -35,8 +35,19 @@ export interface PluginState {
     prefix?: string,
     page?: { readonly after?: string | undefined; readonly limit?: number | undefined },
   ): Promise<readonly { readonly key: string; readonly value: unknown }[]>;
-  /** Changes to store with others, all or nothing. `undefined` removes a key. */
-  changes(values: Readonly<Record<string, unknown>>): readonly StateChange[];
+  /** Changes for `apply`, or for a turn. `undefined` removes a key. */
+  changes(values: Readonly<Record<string, unknown>>, options?: StateOptions): readonly StateChange[];
+  /** Stores changes of this entry, all or nothing. Once resolved, they are durable. */
+  apply(changes: readonly StateChange[]): Promise<void>;
+}
+
+/** How values are stored. @public */
+export interface StateOptions {
+  /**
+   * Milliseconds after which the key does not exist any more, from when it is stored: a positive
+   * integer. Without it, the key stays.
+   */
+  readonly expiresIn?: number | undefined;
 }
 
 /** A change of one key of an entry's state. Made by `ctx.state.changes`. @public */
@@ -46,11 +57,18 @@ export interface StateChange {
   readonly key: string;
   /** The value as JSON. Undefined: the key is removed. */
   readonly text: string | undefined;
+  /**
+   * Milliseconds from the change to the expiry of the key. Undefined: it stays, also where the
+   * value before had an expiry.
+   */
+  readonly expiresIn?: number | undefined;
 }
 
 /**
  * What keeps the state of all entries. Keys and values are data, and valid. The keys of one entry
- * are never visible to another.
+ * are never visible to another. A key that has expired does not exist for any method and does not
+ * count; a store deletes it later, in small steps, and tells the time as for all that expires
+ * (`ExpiryClock`).
  *
  * @public
  */
@@ -59,7 +77,8 @@ export interface StateStore {
   get(entry: string, key: string): Promise<string | undefined>;
   /**
    * Applies changes in their order, all or nothing. Once resolved, they are durable.
-   * @throws StateFull if an entry would have more than `StateFull.LIMIT` keys.
+   * @throws StateFull if an entry would then have more than `StateFull.LIMIT` keys, or the store
+   * cannot hold so much.
    */
   change(changes: readonly StateChange[]): Promise<void>;
   /**
@@ -76,18 +95,19 @@ export interface StateStore {
   ): Promise<readonly { readonly key: string; readonly text: string }[]>;
 }
 
-/** An entry has as many keys as it may have. @public */
+/** An entry has as many keys as it may have, or the store holds as much as it may. @public */
 export class StateFull extends Error {
   /** The most keys of one entry. */
-  static readonly LIMIT = 10_000;
+  static readonly LIMIT = 1_000_000;
   override readonly name = 'StateFull';
 
   static {
     recognizeAcrossCopies(StateFull, 'StateFull');
   }
 
-  constructor(entry: string) {
-    super(`${entry} already has ${StateFull.LIMIT} keys in ctx.state, which is the limit; delete some`);
+  /** @param limit what is exceeded and what to do, as a clause. By default the number of keys. */
+  constructor(entry: string, limit = `it already has ${StateFull.LIMIT} keys, which is the limit; delete some`) {
+    super(`${entry} cannot store more in ctx.state: ${limit}`);
   }
 }
 
@@ -123,20 +143,17 @@ export class EntryState implements PluginState {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  async put(key: string, value: unknown): Promise<void> {
-    this.#checkKey(key);
-    await this.#store().change([{ entry: this.#entry, key, text: this.#textOf(key, value) }]);
+  async put(key: string, value: unknown, options?: StateOptions): Promise<void> {
+    await this.#store().change([this.#put(key, value, options)]);
   }
 
-  async compareAndSet(key: string, expected: unknown, value: unknown): Promise<boolean> {
-    this.#checkKey(key);
-    const known = expected === undefined ? undefined : this.#textOf(key, expected);
-    return this.#store().compareAndSet({ entry: this.#entry, key, text: this.#textOf(key, value) }, known);
+  async compareAndSet(key: string, expected: unknown, value: unknown, options?: StateOptions): Promise<boolean> {
+    const change = this.#put(key, value, options);
+    return this.#store().compareAndSet(change, expected === undefined ? undefined : this.#textOf(key, expected));
   }
 
   async delete(key: string): Promise<void> {
-    this.#checkKey(key);
-    await this.#store().change([{ entry: this.#entry, key, text: undefined }]);
+    await this.#store().change([this.#removal(key)]);
   }
 
   async list(
@@ -148,11 +165,29 @@ export class EntryState implements PluginState {
     return found.map(({ key, text }) => ({ key, value: JSON.parse(text) as unknown }));
   }
 
-  changes(values: Readonly<Record<string, unknown>>): readonly StateChange[] {
-    return Object.entries(values).map(([key, value]) => {
-      this.#checkKey(key);
-      return Object.freeze({ entry: this.#entry, key, text: value === undefined ? undefined : this.#textOf(key, value) });
-    });
+  changes(values: Readonly<Record<string, unknown>>, options?: StateOptions): readonly StateChange[] {
+    return Object.entries(values).map(([key, value]) =>
+      Object.freeze(value === undefined ? this.#removal(key) : this.#put(key, value, options)),
+    );
+  }
+
+  async apply(changes: readonly StateChange[]): Promise<void> {
+    const foreign = changes.find(({ entry }) => entry !== this.#entry);
+    if (foreign) throw hostError('STATE_FOREIGN', this.#entry, foreign.entry);
+    if (changes.length > 0) await this.#store().change(changes);
+  }
+
+  #put(key: string, value: unknown, { expiresIn }: StateOptions = {}): StateChange {
+    this.#checkKey(key);
+    const change = { entry: this.#entry, key, text: this.#textOf(key, value) };
+    if (expiresIn === undefined) return change;
+    if (!Number.isSafeInteger(expiresIn) || expiresIn <= 0) throw hostError('STATE_EXPIRY_INVALID', this.#entry, key, expiresIn);
+    return { ...change, expiresIn };
+  }
+
+  #removal(key: string): StateChange {
+    this.#checkKey(key);
+    return { entry: this.#entry, key, text: undefined };
   }
 
   #checkKey(key: unknown): asserts key is string {

@@ -1,11 +1,11 @@
-import { testContext } from '@plugboard/testing';
+import { ManualClock, testContext } from '@plugboard/testing';
 import t from 'tap';
 import { SessionStores } from '../../../src/contracts/store/session-store.js';
 import { definePlugin, type PluginContext, type PluginState, StateFull } from '../../../src/index.js';
 import { composed, plugin, problemsOf } from '../distribution.js';
 
 /** The state of an entry, and its context. */
-function open(register: (ctx: PluginContext) => void = () => undefined) {
+function open(register: (ctx: PluginContext) => void = () => undefined, clock = new ManualClock()) {
   let state: PluginState | undefined;
   const definition = definePlugin({
     name: 'pager',
@@ -18,7 +18,7 @@ function open(register: (ctx: PluginContext) => void = () => undefined) {
       return { stop() {} };
     },
   });
-  testContext(definition, { entry: 'plugins.pager' });
+  testContext(definition, { entry: 'plugins.pager', clock });
   if (!state) throw new Error('the plugin was not registered');
   return state;
 }
@@ -66,14 +66,41 @@ t.test('ctx.state refuses what exceeds its limits, and names them', async (t) =>
   t.equal((await state.list()).length, 1, 'nothing was stored');
 });
 
-t.test('an entry has up to 10,000 keys', async (t) => {
+t.test('an entry has up to 1,000,000 keys', async (t) => {
+  t.equal(
+    new StateFull('plugins.pager').message,
+    'plugins.pager cannot store more in ctx.state: it already has 1000000 keys, which is the limit; delete some',
+  );
+});
+
+t.test('a key of ctx.state expires', async (t) => {
+  const clock = new ManualClock();
+  const state = open(() => undefined, clock);
+  await state.put('code', 'a', { expiresIn: 1_000 });
+  await state.apply(state.changes({ seen: 1, old: undefined }, { expiresIn: 2_000 }));
+  t.equal(await state.compareAndSet('claim', undefined, 1, { expiresIn: 3_000 }), true);
+  const left: unknown[] = [];
+  for (let second = 0; second < 4; second++, clock.advance(1_000)) left.push((await state.list()).map(({ key }) => key));
+  t.strictSame(left, [['claim', 'code', 'seen'], ['claim', 'seen'], ['claim'], []]);
+  for (const expiresIn of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    await t.rejects(state.put('code', 1, { expiresIn }), {
+      code: 'STATE_EXPIRY_INVALID',
+      message: `plugins.pager put a value into ctx.state that expires in ${expiresIn} ms, under "code"; expiresIn is a positive integer`,
+    });
+  }
+});
+
+t.test('apply stores several changes of the entry, all or nothing', async (t) => {
   const state = open();
-  for (let n = 0; n < StateFull.LIMIT; n++) await state.put(`k${n}`, n);
-  await t.rejects(state.put('more', 1), {
-    name: 'StateFull',
-    message: 'plugins.pager already has 10000 keys in ctx.state, which is the limit; delete some',
+  await state.apply(state.changes({ offset: 7, seen: [1] }));
+  await state.apply(state.changes({ offset: 8, seen: undefined }));
+  await state.apply([]);
+  t.strictSame(await state.list(), [{ key: 'offset', value: 8 }]);
+  await t.rejects(state.apply([{ entry: 'plugins.other', key: 'offset', text: '9' }]), {
+    code: 'STATE_FOREIGN',
+    message: 'plugins.pager cannot apply changes that the ctx.state of plugins.other has made; each entry applies its own',
   });
-  await state.put('k1', 'changed');
+  t.equal(await state.get('offset'), 8);
 });
 
 t.test('compareAndSet decides between writers by the value that they have read', async (t) => {

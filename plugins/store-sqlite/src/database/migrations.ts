@@ -205,6 +205,21 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX approval_waiting ON approval (project, id, expires_at) WHERE waits = 1;
   CREATE INDEX approval_of_caller ON approval (project, caller, id, expires_at) WHERE waits = 1;
   `,
+  `
+  -- NULL: the key does not expire.
+  ALTER TABLE state ADD COLUMN expires_at INTEGER;
+  CREATE INDEX state_by_expiry ON state (expires_at, entry) WHERE expires_at IS NOT NULL;
+
+  -- How many keys an entry has, those included that have expired and are still to be deleted.
+  CREATE TABLE state_count (entry TEXT NOT NULL PRIMARY KEY, keys INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO state_count SELECT entry, count(*) FROM state GROUP BY entry;
+  CREATE TRIGGER state_added AFTER INSERT ON state BEGIN
+    INSERT INTO state_count VALUES (new.entry, 1) ON CONFLICT DO UPDATE SET keys = keys + 1;
+  END;
+  CREATE TRIGGER state_deleted AFTER DELETE ON state BEGIN
+    UPDATE state_count SET keys = keys - 1 WHERE entry = old.entry;
+  END;
+  `,
 ];
 
 /** The third migration. An older session gets its last use as the time of creation and change. */

@@ -22,6 +22,14 @@ function lastUse(database: DatabaseSync): number | undefined {
   return last === null ? undefined : Number(last);
 }
 
+/** The most rows of a kind. */
+export interface RowCaps {
+  /** Idempotency records. */
+  readonly maxRecords?: number | undefined;
+  /** Keys that one entry has in `ctx.state`. */
+  readonly maxStateKeys?: number | undefined;
+}
+
 /** All tables of the file, with their prepared statements. */
 export class StoreTables {
   readonly sessions: SessionTable;
@@ -38,9 +46,9 @@ export class StoreTables {
 
   /**
    * @param ttl milliseconds from a session's last turn to its expiry.
-   * @param maxRecords maximum number of idempotency records.
+   * @param caps of rows, by default those of the contracts.
    */
-  constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number, maxRecords?: number) {
+  constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number, { maxRecords, maxStateKeys }: RowCaps = {}) {
     const expiry = new ExpiryClock(clock, lastUse(opened.database));
     this.sessions = new SessionTable(path, opened.database, { clock, expiry }, ttl * USE_PRECISION);
     this.sessionInfo = new SessionInfoTable(path, opened.database);
@@ -50,7 +58,7 @@ export class StoreTables {
     this.documents = new DocumentTable(opened.database);
     this.approvals = new ApprovalTable(opened.database);
     this.idempotency = new IdempotencyTable(opened.database, expiry, maxRecords);
-    this.state = new StateTable(opened.database);
+    this.state = new StateTable(opened.database, expiry, maxStateKeys);
     this.#expired = new ExpiredRows(opened, expiry);
     this.#ttl = ttl;
   }
@@ -58,7 +66,8 @@ export class StoreTables {
   /** Deletes some expired rows. */
   sweep(): Swept {
     const records = this.idempotency.sweep();
+    const hasMoreState = this.state.sweep();
     const { hasMore, deleted, freed } = this.#expired.sweep(this.#ttl, this.#ttl * USE_PRECISION);
-    return { hasMore: hasMore || records.hasMore, deleted, freed: [...freed, ...records.freed] };
+    return { hasMore: hasMore || records.hasMore || hasMoreState, deleted, freed: [...freed, ...records.freed] };
   }
 }

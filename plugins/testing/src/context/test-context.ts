@@ -94,7 +94,7 @@ export function testContext<S extends JsonSchema>(
     },
   };
   const registry = new Registry();
-  const state = new MemoryState();
+  const state = new MemoryState(clock);
   registry.contribute(TestStates, { name: 'state', value: state, entry: 'test.state', shared: {} });
   const log = new CapturedLog();
   const { entries = () => [] } = options.check ?? {};

@@ -46,7 +46,7 @@ export interface SessionStoreContractOptions {
   readonly kill?: () => Promise<KilledStore> | KilledStore;
   /** Opens an empty store that limits what one project stores. Adds the cases about quotas. */
   readonly openLimited?: (quotas: StoreQuotas) => Promise<OpenedStore> | OpenedStore;
-  /** Opens an empty store that limits all projects together. Adds a case per cap (S-42). */
+  /** Opens an empty store with a cap, of projects or entries. Adds cases per cap (S-42). */
   readonly openCapped?: CappedStore;
   /**
    * Registers the plugin of the store, for example with `testContext`, with options that keep

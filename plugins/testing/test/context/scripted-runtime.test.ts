@@ -1,13 +1,14 @@
 import { OPEN } from '@plugboard/kernel/contracts';
 import { MemoryState } from '@plugboard/store-memory';
 import t from 'tap';
+import { ManualClock } from '../../src/base/clock.js';
 import { ScriptedRuntime, type ScriptedTurn } from '../../src/context/scripted-runtime.js';
 import { assertGrammar, readAll } from '../../src/suites/event-grammar.js';
 
 const CHANGE = { entry: 'plugins.test', key: 'offset', text: '1' };
 
 function opened(...turns: ScriptedTurn[]) {
-  const state = new MemoryState();
+  const state = new MemoryState(new ManualClock());
   const runtime = new ScriptedRuntime({ agents: ['helper'], state });
   runtime.enqueue(...turns);
   const resolved = runtime.resolve('helper');

@@ -66,7 +66,11 @@ export class StoredData {
   readonly documents = new Map<string, StoredDocument>();
   readonly approvals = new Map<string, StoredApproval>();
   readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
-  readonly state = new MemoryState();
+  readonly state: MemoryState;
+
+  constructor(clock: ManualClock) {
+    this.state = new MemoryState(clock);
+  }
 }
 
 /** The least that keeps the contract. What is wrong with a store in a test is what it overrides. */
@@ -79,7 +83,7 @@ export class PlainStore implements SessionStore {
 
   constructor(
     readonly clock = new ManualClock(),
-    readonly kept = new StoredData(),
+    readonly kept = new StoredData(clock),
   ) {
     this.sessions = kept.sessions;
     this.calls = kept.calls;
@@ -386,7 +390,7 @@ function casesFor(Store: Store): readonly Case[] {
   const clock = new ManualClock();
   const over = (kept: StoredData) => ({ store: new Store(clock, kept) });
   const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
-  return casesOf((test) => sessionStoreContract(test, { open: () => over(new StoredData()), clock, reopen }));
+  return casesOf((test) => sessionStoreContract(test, { open: () => over(new StoredData(clock)), clock, reopen }));
 }
 
 /** Which cases find fault with a store. */

@@ -2,18 +2,33 @@ import type { StateChange } from '@plugboard/kernel';
 import type { SessionId, TurnCommit } from '@plugboard/kernel/contracts';
 import { MemoryState } from '@plugboard/store-memory';
 import t from 'tap';
-import { failingCases, PlainStore } from './plain-store.js';
+import { ManualClock } from '../../src/index.js';
+import { sessionStoreContract } from '../../src/session-store/session-store-contract.js';
+import { casesOf, failing } from '../failing.js';
+import { failingCases, PlainStore, StoredData } from './plain-store.js';
 
 /** The cases that fail for a store with this state. */
 function failingWith(State: typeof MemoryState): Promise<readonly string[]> {
   return failingCases(
     class extends PlainStore {
-      readonly #state = new State();
+      readonly #state = new State(this.clock);
       override get state() {
         return this.#state;
       }
     },
   );
+}
+
+/** The cases about the limit of keys that fail for a store with this state. */
+function failingAtLimit(State: typeof MemoryState, Store = PlainStore): Promise<readonly string[]> {
+  const clock = new ManualClock();
+  const open = (maxKeys: number) => {
+    const kept = { ...new StoredData(clock), state: new State(clock, { maxKeys }) };
+    return { store: new Store(clock, kept) };
+  };
+  const openCapped = { stateKeys: open };
+  const cases = casesOf((test) => sessionStoreContract(test, { open: () => open(1_000), openCapped, clock }));
+  return failing(cases.filter(({ name }) => /keys? of the state|changes of the state/.test(name)));
 }
 
 t.test('finds state that entries share', async (t) => {
@@ -58,7 +73,32 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
       await super.change(changes.slice(-1));
     }
   }
-  t.ok((await failingWith(Half)).includes('refuses more keys of the state than an entry may have, and changes nothing'));
+  const refuses = 'refuses more keys of the state than an entry may have, and changes nothing';
+  t.same(await failingAtLimit(Half), [refuses]);
+});
+
+t.test('finds keys that expire never, later, or still count', async (t) => {
+  class Never extends MemoryState {
+    override apply(changes: readonly StateChange[]) {
+      super.apply(changes.map(({ expiresIn: _, ...change }) => change));
+    }
+  }
+  const [expired, withTurn, counted] = [
+    'has no key of the state that has expired',
+    'changes keys of the state that expire with a turn',
+    'does not count keys of the state that have expired',
+  ];
+  t.same(await failingAtLimit(Never), [expired, withTurn, counted]);
+
+  class KeepsExpiry extends MemoryState {
+    readonly #before = new Map<string, number | undefined>();
+    override apply(changes: readonly StateChange[]) {
+      for (const { key, expiresIn } of changes) this.#before.set(key, this.#before.get(key) ?? expiresIn);
+      super.apply(changes.map((change) => ({ ...change, expiresIn: this.#before.get(change.key) })));
+    }
+  }
+  t.same(await failingAtLimit(KeepsExpiry), [expired]);
+  t.same(await failingAtLimit(MemoryState), []);
 });
 
 t.test('finds a commit that loses or ignores the changes of the state', async (t) => {
@@ -75,6 +115,7 @@ t.test('finds a commit that loses or ignores the changes of the state', async (t
       await this.state.change(state);
     }
   }
-  t.same(await failingCases(After), ['commits no turn whose changes of the state are refused']);
+  t.same(await failingCases(After), []);
+  t.same(await failingAtLimit(MemoryState, After), ['commits no turn whose changes of the state are refused']);
   t.same(await failingCases(PlainStore), []);
 });

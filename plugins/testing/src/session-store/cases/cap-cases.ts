@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { IdempotencyRecord, SessionId } from '@plugboard/kernel/contracts';
 import { OWNER, turn } from '../support/assertions.js';
 import type { OpenedStore, Suite } from '../support/suite.js';
+import { stateLimitCases } from './state-cases.js';
 
 /** Opens a store with a cap. Each cap is optional: leave out what the store has no cap of. */
 export interface CappedStore {
@@ -9,12 +10,16 @@ export interface CappedStore {
   readonly sessions?: (max: number) => Promise<OpenedStore> | OpenedStore;
   /** At most so many idempotency records, of all projects together. */
   readonly idempotencyRecords?: (max: number) => Promise<OpenedStore> | OpenedStore;
+  /** At most so many keys of the state of each entry, instead of `StateFull.LIMIT`. */
+  readonly stateKeys?: (max: number) => Promise<OpenedStore> | OpenedStore;
 }
 
 const SMALL = 'small';
 
-/** Caps of the whole store. Beyond one, the project with the most loses its oldest. */
-export function capCases({ addOwn }: Suite, { sessions, idempotencyRecords }: CappedStore): void {
+/** Caps. Beyond one of the whole store, the project with the most loses its oldest. */
+export function capCases(suite: Suite, { sessions, idempotencyRecords, stateKeys }: CappedStore): void {
+  const { addOwn } = suite;
+  if (stateKeys) stateLimitCases(suite, (max) => () => stateKeys(max));
   if (sessions) {
     const name = 'S-42 evicts sessions of the project with the most';
     addOwn(

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { type StateChange, StateFull } from '@plugboard/kernel';
+import { type StateChange, StateFull, type StateStore } from '@plugboard/kernel';
 import { VersionConflict } from '@plugboard/kernel/contracts';
-import { assertLoaded, DAY, SESSION, turn } from '../support/assertions.js';
+import { assertLoaded, DAY, HOUR, MINUTE, SESSION, turn } from '../support/assertions.js';
 import { INJECTIONS, UNUSUAL_KEYS } from '../support/fixtures.js';
-import type { Suite } from '../support/suite.js';
+import type { OpenStore, Suite } from '../support/suite.js';
 
 const ENTRY = 'transports.pager';
 const OTHER = 'tools.pager';
@@ -54,7 +54,7 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
     const keys = ['a', 'a/', 'a/1', 'a/10', 'a/2', 'a/%', 'a/_', 'a/\uffe0', 'a/\u{1f600}', 'b/1', 'A/1'];
     await state.change(keys.map((key) => put(key, '0')));
     await state.change([{ entry: OTHER, key: 'a/3', text: '0' }]);
-    const listed = async (page: Parameters<typeof state.list>[1]) => (await state.list(ENTRY, page)).map(({ key }) => key);
+    const listed = (page: Parameters<typeof state.list>[1]) => keysOf(state, page);
     const under = ['a/', 'a/%', 'a/1', 'a/10', 'a/2', 'a/_', 'a/\uffe0', 'a/\u{1f600}'];
     assert.deepEqual(await listed({ prefix: 'a/' }), under);
     assert.deepEqual(await listed({ prefix: '' }), ['A/1', 'a', ...under, 'b/1']);
@@ -64,17 +64,6 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
     assert.deepEqual(await listed({ prefix: 'a/1', after: 'a/10' }), []);
   });
 
-  add('refuses more keys of the state than an entry may have, and changes nothing', async ({ state }) => {
-    await state.change(Array.from({ length: StateFull.LIMIT }, (_, n) => put(`k${n}`, '0')));
-    await assert.rejects(state.change([put('k0', '1'), put('new', '0')]), StateFull);
-    assert.equal(await state.get(ENTRY, 'k0'), '0');
-    assert.equal(await state.get(ENTRY, 'new'), undefined);
-    await state.change([put('k0', '1')]);
-    await state.change([put('k1', undefined), put('new', '0')]);
-    await state.change([{ entry: OTHER, key: 'a', text: '0' }]);
-    assert.equal(await state.get(ENTRY, 'new'), '0');
-  });
-
   add('changes the state with a turn, or not at all', async (store) => {
     await store.begin(SESSION, { turnId: 'turn_1', input: turn(1).slice(0, 1) });
     await store.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1), state: [put('offset', '1')] });
@@ -82,13 +71,6 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
     const late = store.commit(SESSION, { expected: 0, messages: turn(2), state: [put('offset', '2')] });
     await assert.rejects(late, VersionConflict);
     assert.equal(await store.state.get(ENTRY, 'offset'), '1');
-  });
-
-  add('commits no turn whose changes of the state are refused', async (store) => {
-    await store.state.change(Array.from({ length: StateFull.LIMIT }, (_, n) => put(`k${n}`, '0')));
-    const full = store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('new', '0')] });
-    await assert.rejects(full, StateFull);
-    await assertLoaded(store, SESSION, { version: 0, messages: [] });
   });
 
   add('keeps the state when sessions are deleted', async (store) => {
@@ -103,18 +85,92 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
       clock.advance(400 * DAY);
       assert.equal(await state.get(ENTRY, 'offset'), '1');
     });
+
+    add('has no key of the state that has expired', async ({ state }) => {
+      await state.change([expiring('a', DAY), expiring('b', 3 * DAY), put('c', '1'), expiring('d', DAY)]);
+      clock.advance(DAY - MINUTE);
+      assert.equal((await state.list(ENTRY, { prefix: '' })).length, 4);
+      // A new value has an expiry of its own, or none.
+      await state.change([put('d', '2'), { ...expiring('e', 2 * DAY), entry: OTHER }]);
+      clock.advance(2 * MINUTE);
+      assert.equal(await state.get(ENTRY, 'a'), undefined);
+      assert.deepEqual(await keysOf(state, { prefix: '', limit: 2 }), ['b', 'c']);
+      assert.equal(await state.compareAndSet(expiring('a', HOUR), '1'), false, 'compared with a value that has expired');
+      assert.equal(await state.compareAndSet(expiring('a', HOUR), undefined), true);
+      clock.advance(2 * DAY);
+      assert.deepEqual(await keysOf(state, { prefix: '' }), ['c', 'd']);
+      assert.deepEqual(await state.list(OTHER, { prefix: '' }), []);
+    });
+
+    add('changes keys of the state that expire with a turn', async (store) => {
+      await store.commit(SESSION, { expected: 0, messages: turn(1), state: [expiring('seen/1', DAY), put('offset', '1')] });
+      assert.deepEqual(await keysOf(store.state, { prefix: '' }), ['offset', 'seen/1']);
+      clock.advance(DAY + MINUTE);
+      assert.deepEqual(await keysOf(store.state, { prefix: '' }), ['offset']);
+    });
   }
 
   if (canReopen) {
     add('keeps the state after a restart', async (store, reopen) => {
-      await store.state.change([put('offset', '1'), put('old', '1')]);
+      await store.state.change([put('offset', '1'), put('old', '1'), expiring('seen', DAY)]);
       await store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('offset', '2'), put('old', undefined)] });
       const { state } = await reopen();
-      assert.deepEqual(await state.list(ENTRY, { prefix: '' }), [{ key: 'offset', text: '2' }]);
+      assert.deepEqual(await state.list(ENTRY, { prefix: '' }), [
+        { key: 'offset', text: '2' },
+        { key: 'seen', text: '1' },
+      ]);
+      clock?.advance(DAY + MINUTE);
+      if (clock) assert.deepEqual(await keysOf(state, { prefix: '' }), ['offset']);
     });
   }
 }
 
+/** The limits of the state. */
+export function stateLimitCases({ addOwn, clock }: Suite, openWith: OpenStore<number>): void {
+  const fill = (state: StateStore) => state.change(Array.from({ length: 10 }, (_, n) => put(`k${n}`, '0')));
+  addOwn(
+    'refuses more keys of the state than an entry may have, and changes nothing',
+    'StateStore',
+    openWith(10),
+    async ({ state }) => {
+      await fill(state);
+      await assert.rejects(state.change([put('k0', '1'), put('new', '0')]), StateFull);
+      await assert.rejects(state.compareAndSet(put('new', '0'), undefined), StateFull);
+      assert.equal(await state.get(ENTRY, 'k0'), '0');
+      assert.equal(await state.get(ENTRY, 'new'), undefined);
+      await state.change([put('k0', '1')]);
+      await state.change([put('new', '0'), put('k1', undefined)]);
+      await state.change([{ entry: OTHER, key: 'a', text: '0' }]);
+      assert.equal(await state.get(ENTRY, 'new'), '0');
+      await assert.rejects(state.change([put('newer', '0')]), StateFull);
+    },
+  );
+  addOwn('commits no turn whose changes of the state are refused', 'TurnCommit.state', openWith(10), async (store) => {
+    await fill(store.state);
+    const full = store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('new', '0')] });
+    await assert.rejects(full, StateFull);
+    await assertLoaded(store, SESSION, { version: 0, messages: [] });
+  });
+  if (!clock) return;
+  addOwn('does not count keys of the state that have expired', 'StateStore', openWith(10), async ({ state }) => {
+    await fill(state);
+    await state.change([expiring('k1', HOUR), expiring('k2', HOUR)]);
+    await assert.rejects(state.change([put('new', '0')]), StateFull);
+    clock.advance(HOUR + MINUTE);
+    await state.change([put('new', '0'), put('k1', '1')]);
+    await assert.rejects(state.change([put('newer', '0')]), StateFull);
+    assert.equal((await state.list(ENTRY, { prefix: '' })).length, 10);
+  });
+}
+
+async function keysOf(state: StateStore, page: Parameters<StateStore['list']>[1]): Promise<readonly string[]> {
+  return (await state.list(ENTRY, page)).map(({ key }) => key);
+}
+
 function put(key: string, text: string | undefined): StateChange {
   return { entry: ENTRY, key, text };
+}
+
+function expiring(key: string, expiresIn: number): StateChange {
+  return { ...put(key, '1'), expiresIn };
 }
