@@ -1,6 +1,9 @@
 import type { PluginState } from '@plugboard/kernel';
 import type { SlackTo } from './arrival.js';
 
+/** Milliseconds after the last message for the agent: 90 days. */
+const MAX_AGE = 90 * 24 * 3_600_000;
+
 /** The threads in which the agent answers: there every message is for it. */
 export class AnsweredThreads {
   readonly #state: PluginState;
@@ -15,7 +18,7 @@ export class AnsweredThreads {
 
   /** Resolves once it is durable. */
   async add(to: SlackTo): Promise<void> {
-    await this.#state.put(keyOf(to), true);
+    await this.#state.put(keyOf(to), true, { expiresIn: MAX_AGE });
   }
 }
 

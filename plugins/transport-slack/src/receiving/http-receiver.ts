@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring';
 import type { Clock } from '@plugboard/kernel';
-import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { HttpError, type HttpReply, type HttpRequest, type HttpRoute } from '@plugboard/transport-http';
 import type { Bolt } from '../web-api/web-client.js';
 import type { Process } from './bolt-app.js';
 import { type Fields, fieldsOf } from './fields.js';
@@ -47,22 +47,22 @@ export class HttpReceiver {
 
   async #handle({ body, headers }: HttpRequest): Promise<HttpReply> {
     const receiving = this.#receiving;
-    if (receiving === undefined) return { status: 503, body: 'The channel is not running.' };
+    if (receiving === undefined) throw new HttpError(503, 'The channel does not run.', { code: 'unavailable' });
     const text = new TextDecoder().decode(body as Uint8Array);
     if (!this.#isSigned(receiving.bolt, text, headers)) {
       if (!this.#isForged) this.#forged();
       this.#isForged = true;
-      return { status: 401, body: 'The signature is wrong, or older than five minutes.' };
+      throw new HttpError(401, 'The signature is wrong, or older than five minutes.', { code: 'invalid_signature' });
     }
     this.#isForged = false;
     const delivered = parsed(text, String(headers['content-type']));
-    if (delivered === undefined) return { status: 400, body: 'The body is not an object.' };
+    if (delivered === undefined) throw new HttpError(400, 'The body is not an object.', { code: 'invalid_body' });
     if (delivered.type === 'url_verification') return { status: 200, body: { challenge: String(delivered.challenge) } };
     try {
       await receiving.process(delivered);
       return { status: 200 };
     } catch {
-      return { status: 503, body: 'The event is not stored.' };
+      throw new HttpError(503, 'The event could not be stored.', { code: 'unavailable' });
     }
   }
 
