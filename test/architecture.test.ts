@@ -145,6 +145,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'engine/log',
     'engine/diagnostics',
   ],
+  'plugins/channel-kit': ['', 'receiving', 'chats', 'replies', 'state', 'platform', 'base'],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
   'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],

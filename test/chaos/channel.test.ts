@@ -21,12 +21,12 @@ transports:
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
 agents:
-  helper: { model: fast }
+  helper: { model: fast, onRestart: keep-input }
 sessions: { use: sqlite, path: ./sessions.db }
 log: { level: warn }
 `;
 
-t.test(`a channel that is killed ${KILLS} times answers each message exactly once`, async (t) => {
+t.test(`a channel that is killed ${KILLS} times answers each message exactly once, also with keep-input`, async (t) => {
   t.setTimeout(LIMIT);
   t.comment(`PLUGBOARD_SEED=${SEED}`);
   const random = seeded(SEED);

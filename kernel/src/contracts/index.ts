@@ -19,6 +19,7 @@ export {
   SCOPES,
   type Scope,
 } from './callers/principal.js';
+export { isPublic, lookupAllowed } from './callers/public-addresses.js';
 export {
   type CommandAction,
   type CommandArguments,

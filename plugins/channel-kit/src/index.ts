@@ -1,1 +1,5 @@
-export type * from './platform.js';
+export { type Channel, openChannel } from './channel.js';
+export { imageTypeOf, MAX_IMAGE } from './chats/images.js';
+export { type ChannelOptions, channelOptions, checkChannel, groupsOption } from './config.js';
+export type * from './platform/platform.js';
+export { idFault } from './receiving/incoming-fault.js';

@@ -12,6 +12,7 @@ import {
   parseDuration,
   parseSize,
 } from '@plugboard/kernel';
+import { isPublic } from '@plugboard/kernel/contracts';
 import { AnswerReader } from './answer/answer-reader.js';
 import { PartBatches } from './answer/part-batches.js';
 import type { AiSdkConfig } from './config.js';
@@ -19,7 +20,6 @@ import { isAiSdkError } from './failure/ai-sdk-error.js';
 import { Failures } from './failure/failures.js';
 import { HeldAnswer, heldAnswers } from './http/held-answer.js';
 import { watchedFetch } from './http/watched-fetch.js';
-import { isPublic } from './images/public-addresses.js';
 import { TurnImages } from './images/turn-images.js';
 import { loadModel } from './provider/load-provider.js';
 import { probe } from './provider/probe.js';

@@ -187,7 +187,9 @@ interface SessionConversation {
    * Returns changes of the transport's own state (`ctx.state.changes`) that are stored in the
    * transaction that commits the turn: all or nothing, exactly once. Called with the messages of
    * the answer just before that; the last one is the server's text if tool calls wait for approval.
-   * If it throws, the turn fails. Not called for a turn that fails or is cancelled.
+   * If it throws, the turn fails. Not called for a turn that fails or is cancelled. Such a turn
+   * begins without its messages: `onRestart: keep-input` keeps none of a turn that a crash cut,
+   * because the transport runs it again.
    */
   readonly commitState?: ((answer: readonly Message[]) => readonly StateChange[]) | undefined;
   readonly history?: undefined;

@@ -186,7 +186,10 @@ export interface StoredTurn {
 export interface TurnBegin {
   /** Unique across processes. */
   readonly turnId: string;
-  /** The caller's messages, for agents that keep the input of an interrupted turn. */
+  /**
+   * The caller's messages, for agents that keep the input of an interrupted turn. Empty if the
+   * transport runs such a turn again.
+   */
   readonly input: readonly Message[];
 }
 

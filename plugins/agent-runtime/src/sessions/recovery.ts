@@ -20,7 +20,7 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
       { event: 'turn_interrupted', project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
       'the server died during a turn',
     );
-    if (policy !== 'keep-input') continue;
+    if (policy !== 'keep-input' || turn.input.length === 0) continue;
     try {
       await keepInput(store, turn, log);
     } catch (error) {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { get as getHttp, type IncomingMessage } from 'node:http';
 import { get as getHttps } from 'node:https';
 import { isIP } from 'node:net';
+import { lookupAllowed } from '@plugboard/kernel/contracts';
 import { imageType } from '../request/media.js';
-import { lookupAllowed } from './public-addresses.js';
 
 const MAX_REDIRECTS = 3;
 /** Milliseconds for an image, redirects included. */

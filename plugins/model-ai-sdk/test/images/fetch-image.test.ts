@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Message } from '@plugboard/kernel';
+import { isPublic } from '@plugboard/kernel/contracts';
 import t, { type Test } from 'tap';
 import { fetchImage } from '../../src/images/fetch-image.js';
-import { isPublic } from '../../src/images/public-addresses.js';
 import { open, readAll, readError } from '../connection.js';
 
 const PNG = Buffer.from(

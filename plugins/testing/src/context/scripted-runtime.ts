@@ -5,6 +5,7 @@ import {
   type Approvals,
   type ClaimResult,
   type Conversations,
+  DEFAULT_PROJECT,
   type FailureCode,
   NO_USAGE,
   type Target,
@@ -21,6 +22,8 @@ export interface ScriptedTurn {
   readonly text?: string;
   /** The turn fails with this code. */
   readonly failure?: FailureCode;
+  /** Whether tools ran before it failed. */
+  readonly toolsRan?: boolean;
   /** The turn waits for this before it answers, unless it is cancelled or its caller left. */
   readonly after?: Promise<unknown>;
 }
@@ -57,7 +60,7 @@ export class ScriptedRuntime implements AgentRuntime {
   }
 
   resolve(name: string): TargetResolution {
-    return this.#agents.includes(name) ? { kind: 'target', target: { name } as Target } : { kind: 'unknown' };
+    return this.#agents.includes(name) ? { kind: 'target', target: targetOf(name) } : { kind: 'unknown' };
   }
 
   list(): readonly TargetInfo[] {
@@ -91,14 +94,18 @@ export class ScriptedRuntime implements AgentRuntime {
     return true;
   }
 
-  async *#events(request: TurnRequest, { text = '', failure, after }: ScriptedTurn, signal: AbortSignal): AgentEvents {
+  async *#events(
+    request: TurnRequest,
+    { text = '', failure, toolsRan = false, after }: ScriptedTurn,
+    signal: AbortSignal,
+  ): AgentEvents {
     yield [
       { type: 'started', turnId: `turn_${this.requests.length}`, agent: request.target.name },
       { type: 'step', step: 1, connection: 'scripted' },
     ];
     if (after) await Promise.race([after, aborted(signal)]);
-    if (signal.aborted) return yield [failed('turn_cancelled')];
-    if (failure) return yield [failed(failure)];
+    if (signal.aborted) return yield [failed('turn_cancelled', toolsRan)];
+    if (failure) return yield [failed(failure, toolsRan)];
     const changes = request.commitState?.([{ role: 'assistant', content: text }]);
     if (changes) await this.#state?.change(changes);
     yield [
@@ -108,8 +115,25 @@ export class ScriptedRuntime implements AgentRuntime {
   }
 }
 
-function failed(code: FailureCode): AgentEvent {
-  return { type: 'failed', failure: { code, message: 'The scripted turn failed.', toolsRan: false } };
+function targetOf(name: string): Target {
+  return {
+    kind: 'agent',
+    name,
+    project: DEFAULT_PROJECT,
+    clientTools: undefined,
+    fingerprint: '0123456789ab',
+    input: ['text', 'image'],
+    connection: 'scripted',
+    onBusy: 'enqueue',
+    toolVisibility: 'full',
+    onDisconnect: 'cancel',
+    forwardsParam: () => true,
+    nameAtModel: (entry, tool) => `${entry}__${tool}`,
+  };
+}
+
+function failed(code: FailureCode, toolsRan: boolean): AgentEvent {
+  return { type: 'failed', failure: { code, message: 'The scripted turn failed.', toolsRan } };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -36,6 +36,8 @@ export interface TestContextOptions {
   readonly folder?: string;
   /** The state of the server. By default it runs and has no entries. */
   readonly host?: HostView;
+  /** What keeps `ctx.state`: that of an earlier context, after a restart. By default a new one. */
+  readonly state?: StateStore;
   /** What `check` and `ctx.entries` see of the file. By default it has no other entries. */
   readonly check?: Partial<CheckContext>;
 }
@@ -94,7 +96,7 @@ export function testContext<S extends JsonSchema>(
     },
   };
   const registry = new Registry();
-  const state = new MemoryState(clock);
+  const { state = new MemoryState(clock) } = options;
   registry.contribute(TestStates, { name: 'state', value: state, entry: 'test.state', shared: {} });
   const log = new CapturedLog();
   const { entries = () => [] } = options.check ?? {};
@@ -145,7 +147,7 @@ export function testContext<S extends JsonSchema>(
 }
 
 /** What keeps `ctx.state` in a test. */
-const TestStates = defineExtensionPoint<MemoryState>('test.state', { discipline: 'one' });
+const TestStates = defineExtensionPoint<StateStore>('test.state', { discipline: 'one' });
 
 const QUIET: HostView = {
   phase: 'running',

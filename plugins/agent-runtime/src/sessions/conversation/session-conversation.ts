@@ -61,10 +61,12 @@ export class SessionConversation implements TurnConversation {
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
-    const { agent } = this.#context;
+    const { agent, request } = this.#context;
     const { system, added, budget } = this.#loaded;
     const { id, store, conversation } = this.#history;
-    const begun = (async () => store.begin(id, { turnId: turn.id, input: added }))();
+    // A transport that commits its state with the turn runs it again after a crash.
+    const input = request.commitState ? [] : added;
+    const begun = (async () => store.begin(id, { turnId: turn.id, input }))();
     try {
       await this.#storage.storeCall(() => begun, 'begin', id);
     } catch (error) {

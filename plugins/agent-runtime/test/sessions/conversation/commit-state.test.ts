@@ -56,6 +56,15 @@ t.test('AP-3 the text that asks for approval is the last message of the answer',
   t.equal(await app.store.state.get(CHANGE.entry, CHANGE.key), '3');
 });
 
+t.test('a turn with commitState begins without its messages, which its transport has', async (t) => {
+  const inputs: (readonly Message[])[] = [];
+  const store = storeWith({ begin: async (_, { input }) => void inputs.push(input) });
+  const app = await startRuntime({ models: { fast: new ScriptedModel([answerWith('hello'), answerWith('hello')]) }, store });
+  await run(app, { commitState: () => [CHANGE] });
+  await run(app, {});
+  t.match(inputs, [[], [{ role: 'user' }]]);
+});
+
 t.test('a turn that fails changes nothing', async (t) => {
   const store = memoryStore();
   const app = await startRuntime({ models: { fast: new ScriptedModel([[new Error('down')]]) }, store });

@@ -173,6 +173,9 @@ export interface LiveAnswer {
    * @returns milliseconds in which nothing may be sent to the chat, if the platform says so.
    */
   show(text: string, signal: AbortSignal): Promise<number | undefined>;
-  /** The turn has ended. Its reply, if it has one, is sent after that. */
+  /**
+   * The turn has ended. Its reply, if it has one, is sent after that. Not called while the chat has
+   * to wait: `send` finds what was kept.
+   */
   end(): Promise<void>;
 }

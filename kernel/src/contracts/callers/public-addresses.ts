@@ -44,7 +44,12 @@ GLOBAL.addSubnet(...GLOBAL_IPV6, 'ipv6');
 const MAPPED = new BlockList();
 MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6');
 
-/** Whether an address is public (S-07, S-76). All that is fetched for a caller asks here. */
+/**
+ * Whether an address is public (S-07, S-76). All that is fetched for a caller, or sent to where a
+ * name leads, asks here.
+ *
+ * @experimental
+ */
 export function isPublic(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
@@ -56,6 +61,8 @@ export function isPublic(address: string): boolean {
 /**
  * A lookup that resolves a name to allowed addresses only (S-07). The socket connects to what was
  * checked, so that a name cannot change its address in between.
+ *
+ * @experimental
  */
 export function lookupAllowed(isAllowed: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {

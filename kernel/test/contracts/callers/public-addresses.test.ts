@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isPublic } from '../../src/images/public-addresses.js';
+import { isPublic } from '../../../src/contracts/callers/public-addresses.js';
 
 /** The first and the last address of each block of IANA's special-purpose registries. */
 const IPV4: Readonly<Record<string, readonly [first: string, last: string]>> = {

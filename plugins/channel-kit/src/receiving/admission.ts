@@ -1,0 +1,54 @@
+import type { Clock } from '@plugboard/kernel';
+import { Throttle } from '../base/throttle.js';
+import type { ChannelOptions } from '../config.js';
+import type { Incoming } from '../platform/platform.js';
+import { type Pairing, pairingNotice } from './pairing.js';
+
+/** What becomes of a message before it costs anything. */
+export type Admitted =
+  | { readonly kind: 'heard' }
+  /** It is not for the agent. */
+  | { readonly kind: 'ignored' }
+  /** Its sender may not. `notice` is what the chat is told, if anything. */
+  | { readonly kind: 'refused'; readonly notice: string | undefined };
+
+/** Milliseconds until the same sender is told again. */
+const TOLD_AGAIN = 60_000;
+
+/** Decides who is heard (CH-4, CH-7). */
+export class Admission {
+  readonly #options: Pick<ChannelOptions, 'pairing' | 'allow' | 'groups'>;
+  readonly #pairing: Pairing;
+  readonly #told: Throttle;
+
+  constructor(options: Pick<ChannelOptions, 'pairing' | 'allow' | 'groups'>, pairing: Pairing, clock: Clock) {
+    this.#options = options;
+    this.#pairing = pairing;
+    this.#told = new Throttle(clock, TOLD_AGAIN);
+  }
+
+  /** @throws Error if the state cannot be read: a look-up that fails is no stranger. */
+  async admit(message: Incoming): Promise<Admitted> {
+    const { groups = 'mention' } = this.#options;
+    const { isPrivate, isAddressed, sender, chat } = message;
+    if (!isPrivate && (groups === 'off' || (groups === 'mention' && !isAddressed))) return { kind: 'ignored' };
+    if (await this.#isKnown(sender.id)) return { kind: 'heard' };
+    const canPair = this.#options.pairing && isAnswerable(message);
+    // Where everything is for the agent, a stranger who talks to somebody else is not bothered.
+    if (!canPair || !(isPrivate || isAddressed) || !this.#told.allows(`${chat}\n${sender.id}`))
+      return { kind: 'refused', notice: undefined };
+    return { kind: 'refused', notice: await pairingNotice(this.#pairing, message, isPrivate) };
+  }
+
+  async #isKnown(sender: string): Promise<boolean> {
+    const { pairing, allow } = this.#options;
+    if (allow?.includes(sender)) return true;
+    if (pairing) return this.#pairing.isPaired(sender);
+    return allow === undefined;
+  }
+}
+
+/** The press of a button is no message: nothing is said. */
+function isAnswerable({ press, stops }: Incoming): boolean {
+  return press === undefined && stops === undefined;
+}

@@ -1,0 +1,227 @@
+import type { Clock, IdSource, Logger } from '@plugboard/kernel';
+import { backoff } from '../base/backoff.js';
+import { untilAborted, wait } from '../base/wait.js';
+import type { Outgoing, Platform, SendResult } from '../platform/platform.js';
+import type { Progress, StoredReply } from '../state/records.js';
+import type { Outbox } from './outbox.js';
+import type { Pacing } from './pacing.js';
+import type { PendingReply } from './pending-reply.js';
+
+/** Milliseconds before a part is tried again. */
+const BACKOFF = { first: 2_000, most: 60 * 60_000 };
+/** Milliseconds that a reply is tried. */
+const TRIED_FOR = 24 * 60 * 60_000;
+/** Milliseconds that a reply which is tried again and again holds up the later ones of its lane. */
+const HOLDS_UP = 10 * 60_000;
+/** Milliseconds for one attempt. */
+const ATTEMPT = 60_000;
+/** Parts that are sent at once. */
+const MAX_AT_ONCE = 16;
+/** Milliseconds that an attempt has after the entry was asked to stop. */
+const LAST_ATTEMPT = 2_000;
+/** Milliseconds after which the store is tried again. */
+const STORE_RETRY = 1_000;
+
+interface SenderDependencies {
+  readonly platform: Platform;
+  readonly outbox: Outbox;
+  readonly pacing: Pacing;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly log: Logger;
+}
+
+/** The replies of a lane that wait, in order, and what ends a wait before its time. */
+interface Lane {
+  readonly waiting: PendingReply[];
+  wake: AbortController;
+}
+
+/**
+ * Sends replies: in order in each lane, the lanes side by side.
+ *
+ * 1. A part that the platform does not take for now is tried again: after 2 s, then twice as long,
+ *    at most an hour, for a day. The later replies of its lane wait meanwhile, ten minutes at most.
+ * 2. A reply that is refused for good, or was tried for a day, goes to the list of failed ones, and
+ *    the lane goes on.
+ * 3. Where the platform says how long to wait, nothing is sent to the chat until then.
+ */
+export class Sender {
+  readonly #deps: SenderDependencies;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #permits: (() => void)[] = [];
+  readonly #stopping = new AbortController();
+  readonly #cut = new AbortController();
+  #sending = 0;
+  #isStarted = false;
+
+  constructor(deps: SenderDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Sends what was added. Nothing is sent before. */
+  start(): void {
+    this.#isStarted = true;
+    for (const [name, lane] of this.#lanes) this.#run(name, lane);
+  }
+
+  add(reply: PendingReply): void {
+    const { isPaused, dueAt } = reply.progress;
+    if (isPaused && dueAt !== undefined) this.#deps.pacing.pause(reply.chat, dueAt - this.#deps.clock.now());
+    const lane = this.#lanes.get(reply.lane);
+    if (lane) {
+      lane.waiting.push(reply);
+      lane.wake.abort();
+      return;
+    }
+    const begun: Lane = { waiting: [reply], wake: new AbortController() };
+    this.#lanes.set(reply.lane, begun);
+    if (this.#isStarted) this.#run(reply.lane, begun);
+  }
+
+  /** The platform is reached again: what waits for its next attempt is tried now. */
+  wake(): void {
+    for (const { waiting, wake } of this.#lanes.values()) {
+      for (const reply of waiting) if (!reply.progress.isPaused) reply.progress = { ...reply.progress, dueAt: undefined };
+      wake.abort();
+    }
+  }
+
+  /** Ends after the parts that are being sent. What is left is sent after the next start. */
+  async stop(signal: AbortSignal): Promise<void> {
+    this.#stopping.abort();
+    for (const { wake } of this.#lanes.values()) wake.abort();
+    for (const start of this.#permits.splice(0)) start();
+    const cut = () => this.#cut.abort();
+    const timer = this.#deps.clock.after(LAST_ATTEMPT, cut);
+    signal.addEventListener('abort', cut, { once: true });
+    if (signal.aborted) cut();
+    await Promise.all(this.#running);
+    timer.cancel();
+    signal.removeEventListener('abort', cut);
+  }
+
+  #run(name: string, lane: Lane): void {
+    const running = this.#work(name, lane).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Never rejects. */
+  async #work(name: string, lane: Lane): Promise<void> {
+    const { log, clock, pacing } = this.#deps;
+    while (!this.#stopping.signal.aborted) {
+      const reply = this.#next(lane);
+      if (!reply) break;
+      const ms = Math.max((reply.progress.dueAt ?? 0) - clock.now(), pacing.left(reply.chat));
+      if (ms > 0) {
+        await wait(clock, ms, lane.wake.signal);
+        if (lane.wake.signal.aborted) lane.wake = new AbortController();
+        continue;
+      }
+      try {
+        if (await this.#send(reply)) lane.waiting.splice(lane.waiting.indexOf(reply), 1);
+      } catch (err) {
+        log.warn({ err, reply: reply.id }, 'the store failed while a reply was sent; it is tried again');
+        await wait(clock, STORE_RETRY, this.#stopping.signal);
+      }
+    }
+    this.#lanes.delete(name);
+  }
+
+  /** The reply that is next: one that was tried for long enough is passed by while it waits. */
+  #next({ waiting }: Lane): PendingReply | undefined {
+    const now = this.#deps.clock.now();
+    const dueAt = ({ progress }: PendingReply) => progress.dueAt ?? 0;
+    const isPassed = (one: PendingReply) => now - (one.progress.since ?? now) >= HOLDS_UP && dueAt(one) > now;
+    return waiting.find((one) => !isPassed(one)) ?? waiting.toSorted((a, b) => dueAt(a) - dueAt(b))[0];
+  }
+
+  /** Makes one attempt. @returns whether the reply is done, one way or the other. */
+  async #send(head: PendingReply): Promise<boolean> {
+    const { platform, outbox } = this.#deps;
+    const reply = await outbox.read(head);
+    if (!reply) return true; // an earlier removal took effect, although the store said that it failed
+    const parts = platform.split(reply.text);
+    const count = Math.max(1, parts.length);
+    const { index } = head.progress;
+    const isLast = index >= count - 1;
+    const result = await this.#attempt(head, reply, { index, count, text: parts[index] ?? '', isLast });
+    if (result === undefined) return false; // cut by the stop
+    if (result.kind === 'sent' && isLast) await outbox.remove(head);
+    else if (result.kind === 'sent') {
+      await outbox.note(head, { index: index + 1, attempts: 0 }, result.kept ?? head.kept);
+      head.mayHaveArrived = false;
+      return false;
+    } else if (result.kind === 'never') await this.#fail(head, reply, result.reason);
+    else return await this.#later(head, reply, result);
+    return true;
+  }
+
+  async #attempt(
+    head: PendingReply,
+    reply: StoredReply,
+    part: { readonly index: number; readonly count: number; readonly text: string; readonly isLast: boolean },
+  ): Promise<SendResult | undefined> {
+    const { platform, clock } = this.#deps;
+    const { index, count, text, isLast } = part;
+    const { thread, buttons, ...rest } = reply;
+    const { mayHaveArrived, kept } = head;
+    const message: Outgoing = { ...rest, text, index, count, mayHaveArrived, kept, ...(isLast && { buttons }) };
+    await this.#acquire();
+    head.mayHaveArrived = true;
+    const limit = new AbortController();
+    const timer = clock.after(ATTEMPT, () => limit.abort());
+    const signal = AbortSignal.any([limit.signal, this.#cut.signal]);
+    try {
+      if (this.#stopping.signal.aborted) return undefined;
+      const result = await untilAborted(platform.send(message, signal), signal);
+      if (result !== undefined || this.#cut.signal.aborted) return result;
+      return { kind: 'later', reason: `no answer in ${ATTEMPT / 1_000} s` };
+    } catch (error) {
+      if (this.#cut.signal.aborted) return undefined;
+      return { kind: 'later', reason: error instanceof Error ? error.message : String(error) };
+    } finally {
+      timer.cancel();
+      this.#release();
+    }
+  }
+
+  /** @returns whether the reply was given up. */
+  async #later(head: PendingReply, reply: StoredReply, result: SendResult & { readonly kind: 'later' }): Promise<boolean> {
+    const { outbox, pacing, clock, ids, log } = this.#deps;
+    const now = clock.now();
+    const { index, since = now } = head.progress;
+    const attempts = head.progress.attempts + 1;
+    if (now - since >= TRIED_FOR) {
+      await this.#fail(head, reply, `tried for a day: ${result.reason}`);
+      return true;
+    }
+    const ms = result.after ?? backoff(BACKOFF, attempts, ids);
+    if (result.after !== undefined) pacing.pause(head.chat, result.after);
+    if (attempts === 1)
+      log.info({ reply: head.id, reason: result.reason }, 'the platform did not take a reply; it is tried again');
+    const progress: Progress = { index, attempts, since, dueAt: now + ms, ...(result.after !== undefined && { isPaused: true }) };
+    head.progress = progress;
+    await outbox.note(head, progress);
+    return false;
+  }
+
+  async #fail(head: PendingReply, reply: StoredReply, reason: string): Promise<void> {
+    const { outbox, log } = this.#deps;
+    head.progress = { ...head.progress, attempts: head.progress.attempts + 1 };
+    await outbox.fail(head, reply, reason);
+    log.warn({ reply: head.id, reason }, 'a reply failed for good; `plugboard outbox` lists it, and sends it again');
+  }
+
+  async #acquire(): Promise<void> {
+    if (this.#sending >= MAX_AT_ONCE && !this.#stopping.signal.aborted)
+      await new Promise<void>((resolve) => this.#permits.push(resolve));
+    this.#sending += 1;
+  }
+
+  #release(): void {
+    this.#sending -= 1;
+    this.#permits.shift()?.();
+  }
+}

@@ -1,0 +1,69 @@
+import type { ChannelInbox } from '@plugboard/channel-kit';
+import type { Clock } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
+import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
+import { messageOf, type ReplyTo } from './message.js';
+import type { Signatures } from './signatures.js';
+
+interface WebhookRouteDependencies {
+  /** The key of the entry. */
+  readonly name: string;
+  readonly signatures: Signatures;
+  readonly inbox: ChannelInbox<ReplyTo, string>;
+  readonly clock: Clock;
+}
+
+/** Milliseconds after which a refused message may be sent again. */
+const RETRY_AFTER = 5_000;
+
+/**
+ * `POST /channels/<entry>` (WH-1): takes a signed message. 202 once it is durable: the turn runs
+ * later, and its reply is posted.
+ */
+export function webhookRoute({ name, signatures, inbox, clock }: WebhookRouteDependencies): HttpRoute {
+  return {
+    method: 'POST',
+    path: `/channels/${name.replaceAll(/[{}()[\]+?!:*\\]/g, '\\$&')}`,
+    access: 'public',
+    body: 'bytes',
+    startsWork: true,
+    async handle(request): Promise<HttpReply> {
+      const body = request.body as Uint8Array;
+      const headers = headersOf(request);
+      if (!headers || !signatures.verify(headers, body, clock.now())) throw unsigned();
+      const id = headers['webhook-id'];
+      const message = messageOf(id, body, request.account);
+      const [receipt] = await inbox.receive([message]).catch((error: unknown) => {
+        throw unavailable(error);
+      });
+      if (receipt === 'full') throw full();
+      return { status: 202, body: { status: 'accepted', id } };
+    },
+  };
+}
+
+/** The three headers, each of them once. */
+function headersOf({ headers }: HttpRequest) {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string') return undefined;
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+}
+
+function unsigned(): HttpError {
+  const message =
+    'The signature is missing, wrong, or more than 5 minutes old or ahead. Sign the message as Standard Webhooks 1.0.0 says.';
+  return new HttpError(401, message, { code: 'invalid_signature' });
+}
+
+function full(): HttpError {
+  const message = 'The queue of the chat is full: 100 messages wait. Send the message again later.';
+  return new HttpError(429, message, { code: 'chat_full', headers: retryAfterHeaders(RETRY_AFTER) });
+}
+
+function unavailable(error: unknown): Error {
+  if (!(error instanceof TurnError)) return error instanceof Error ? error : new Error(String(error));
+  return new HttpError(503, 'The server is stopping. Send the message again.', {
+    code: 'stopping',
+    headers: retryAfterHeaders(RETRY_AFTER),
+  });
+}
