@@ -1,6 +1,6 @@
+import { channelOptions, groupsOption } from '@plugboard/channel-kit';
 import type { Infer, JsonSchema } from '@plugboard/kernel';
 
-/** The options of an entry. */
 export const configSchema = {
   type: 'object',
   properties: {
@@ -9,22 +9,20 @@ export const configSchema = {
       type: 'string',
       minLength: 1,
       secret: true,
-      description: 'App-level token (`xapp-…`) with `connections:write`: receives by Socket Mode.',
+      description: 'App-level token (`xapp-…`) with the scope `connections:write`: the entry receives by Socket Mode.',
     },
     signingSecret: {
       type: 'string',
-      minLength: 16,
+      minLength: 32,
       secret: true,
-      description: 'Signing secret of the app: receives by HTTP, at `POST /channels/<entry>`.',
+      description: 'Signing secret of the app, in place of `appToken`: the entry receives at `POST /channels/<entry>`.',
     },
     apiUrl: { type: 'string', format: 'url', default: 'https://slack.com/api/', description: "Address of Slack's Web API." },
-    agent: { type: 'string', minLength: 1, description: '' },
-    pairing: { type: 'boolean', default: false, description: '' },
-    allow: { type: 'array', items: { type: 'string' }, description: '' },
+    ...channelOptions,
+    groups: groupsOption,
   },
-  required: ['botToken'],
+  required: ['botToken', 'agent'],
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** The options as `ctx.config` contains them, with defaults. */
 export type SlackConfig = Infer<typeof configSchema>;

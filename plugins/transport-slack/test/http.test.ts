@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { eventually, ManualClock } from '@plugboard/testing';
+import { CapturedLog, eventually, ManualClock } from '@plugboard/testing';
 import { HttpError, type HttpReply, type HttpRequest } from '@plugboard/transport-http';
 import { httpRouteContract, testHttpRequest } from '@plugboard/transport-http/testing';
 import t from 'tap';
@@ -53,7 +53,10 @@ async function receiving(t: Parameters<typeof opened>[0]): Promise<Opened> {
 const request = signed(new ManualClock(), messageOf('D1', '1.1', 'Hi'));
 httpRouteContract((name, fn) => t.test(name, fn), {
   async open() {
-    const receiver = new HttpReceiver(SIGNING_SECRET, new ManualClock(), () => {});
+    const receiver = new HttpReceiver(SIGNING_SECRET, {
+      clock: new ManualClock(),
+      log: new CapturedLog().logger(new ManualClock()),
+    });
     receiver.open({ bolt: await loadBolt(), process: async () => {} });
     return receiver.route('slack');
   },

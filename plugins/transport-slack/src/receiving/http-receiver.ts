@@ -1,5 +1,5 @@
 import { parse } from 'node:querystring';
-import type { Clock } from '@plugboard/kernel';
+import type { Clock, Logger, PluginContext } from '@plugboard/kernel';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute } from '@plugboard/transport-http';
 import type { Bolt } from '../web-api/web-client.js';
 import type { Process } from './bolt-app.js';
@@ -14,21 +14,21 @@ interface Receiving {
 export class HttpReceiver {
   readonly #secret: string;
   readonly #clock: Clock;
+  readonly #log: Logger;
   #receiving: Receiving | undefined;
-  /** Called at the first request of a row whose signature is wrong. */
-  readonly #forged: () => void;
+  /** Whether the last request had a wrong signature: a row of them has one line. */
   #isForged = false;
 
-  constructor(secret: string, clock: Clock, forged: () => void) {
+  constructor(secret: string, { clock, log }: Pick<PluginContext, 'clock' | 'log'>) {
     this.#secret = secret;
     this.#clock = clock;
-    this.#forged = forged;
+    this.#log = log;
   }
 
   route(entry: string): HttpRoute {
     return {
       method: 'POST',
-      path: `/channels/${entry}`,
+      path: `/channels/${entry.replaceAll(/[{}()[\]+?!:*\\]/g, '\\$&')}`,
       access: 'public',
       body: 'bytes',
       startsWork: true,
@@ -50,7 +50,8 @@ export class HttpReceiver {
     if (receiving === undefined) throw new HttpError(503, 'The channel does not run.', { code: 'unavailable' });
     const text = new TextDecoder().decode(body as Uint8Array);
     if (!this.#isSigned(receiving.bolt, text, headers)) {
-      if (!this.#isForged) this.#forged();
+      if (!this.#isForged)
+        this.#log.warn('a request has a wrong signature; if Slack sent it, copy the signing secret of the app');
       this.#isForged = true;
       throw new HttpError(401, 'The signature is wrong, or older than five minutes.', { code: 'invalid_signature' });
     }

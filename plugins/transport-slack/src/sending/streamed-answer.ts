@@ -4,7 +4,7 @@ import type { SlackTo } from '../receiving/arrival.js';
 import { failureOf } from '../web-api/call-failure.js';
 import type { WebClient } from '../web-api/web-client.js';
 import type { Kept } from './content.js';
-import { MIN_PART, markdownOf, splitMarkdown } from './split.js';
+import { MAX_TEXT, MIN_PART, markdownOf, splitMarkdown } from './split.js';
 
 /** Slack ends a stream after about 5 minutes. Milliseconds. */
 const MAX_AGE = 4 * 60_000;
@@ -23,7 +23,8 @@ interface StreamDependencies {
  *
  * 1. That it begins is kept before Slack is asked, its message after: a crash in between leaves a
  *    message that `Delivery` finds and repairs.
- * 2. Only what the first message of the answer will have is streamed.
+ * 2. Only what the first message of the answer will have is streamed. What was said before a tool
+ *    ran stays above, until `Delivery` replaces the message by the answer.
  * 3. After 4 minutes, or if a call gets no answer, nothing more is appended.
  * 4. `Delivery` ends the stream with the rest of the text, or replaces the message.
  */
@@ -32,8 +33,11 @@ export class StreamedAnswer implements LiveAnswer {
   readonly #answer: GrowingAnswer<SlackTo, Kept>;
   readonly #dependencies: StreamDependencies;
   #kept: Kept | undefined;
+  /** What of the current text is shown, and how many characters the message has. */
   #shown = '';
-  #isWhole = true;
+  #length = 0;
+  /** Whether the message has what is shown and nothing else. */
+  #isExact = true;
   #isRefused = false;
 
   constructor(answer: GrowingAnswer<SlackTo, Kept>, dependencies: StreamDependencies) {
@@ -51,31 +55,37 @@ export class StreamedAnswer implements LiveAnswer {
     return this.#isRefused;
   }
 
-  /** What a text has after what is shown; undefined if the stream cannot take it any more. */
+  /** What a text has after what is shown; undefined if the stream cannot become that text. */
   restOf(text: string): string | undefined {
-    return this.#isWhole && !this.#isOld() && text.startsWith(this.#shown) ? text.slice(this.#shown.length) : undefined;
+    return this.#isExact && !this.#isOld() && text.startsWith(this.#shown) ? text.slice(this.#shown.length) : undefined;
   }
 
-  async show(text: string, signal: AbortSignal): Promise<number | undefined> {
+  /** The signal is not passed on: a call that is cut leaves it open what the message has. */
+  async show(text: string): Promise<number | undefined> {
     const next = beginningOf(text);
-    const rest = this.restOf(next);
-    if (rest === undefined || rest === '') return undefined;
+    const isAnew = !next.startsWith(this.#shown);
+    const added = isAnew ? `\n\n${next}` : next.slice(this.#shown.length);
+    if (next === '' || added === '' || this.#isOld() || this.#length + added.length > MAX_TEXT) return undefined;
+    const wasExact = this.#isExact && !isAnew;
+    this.#isExact = false; // while the call runs
     try {
-      const client = await this.#dependencies.client(signal);
-      if (this.ts === undefined) await this.#start(client, rest);
-      else await client.chat.appendStream({ channel: this.#answer.to.channel, ts: this.ts, markdown_text: rest });
-      this.#shown = next;
-      return undefined;
+      await this.#append(added);
     } catch (error) {
-      return this.#failed(error);
+      return this.#failed(error, wasExact);
     }
+    this.#isExact = wasExact;
+    this.#shown = next;
+    this.#length += added.length;
+    return undefined;
   }
 
   async end(): Promise<void> {}
 
-  async #start(client: WebClient, text: string): Promise<void> {
+  async #append(text: string): Promise<void> {
     const { channel, thread, user, team } = this.#answer.to;
     const { clock } = this.#dependencies;
+    const client = await this.#dependencies.client(new AbortController().signal);
+    if (this.ts !== undefined) return void (await client.chat.appendStream({ channel, ts: this.ts, markdown_text: text }));
     if (this.#kept === undefined) await this.#keep({ startedAt: clock.now() });
     const recipients = { recipient_team_id: team, recipient_user_id: user };
     const { ts } = await client.chat.startStream({ channel, thread_ts: String(thread), markdown_text: text, ...recipients });
@@ -88,10 +98,12 @@ export class StreamedAnswer implements LiveAnswer {
   }
 
   /** A wait changes nothing. After anything else it is not known what the message has. */
-  async #failed(error: unknown): Promise<number> {
+  async #failed(error: unknown, wasExact: boolean): Promise<number> {
     const { kind, code, after } = failureOf(error);
-    if (kind === 'limited' && after !== undefined) return after;
-    this.#isWhole = false;
+    if (kind === 'limited' && after !== undefined) {
+      this.#isExact = wasExact;
+      return after;
+    }
     this.#isRefused = kind === 'refused' && this.ts === undefined;
     if (code === 'stopped_by_user' && this.ts !== undefined) await this.#dependencies.stopped(this.ts);
     throw error;

@@ -67,7 +67,7 @@ export async function opened(t: Test, mode: 'socket' | 'http' = 'socket', more: 
   });
   const config = { botToken: BOT_TOKEN, apiUrl: slack.apiUrl, agent: 'helper', ...own, ...more };
   const ctx = testContext(plugin, { config, clock, entry: 'transports.slack' });
-  const http = mode === 'http' ? new HttpReceiver(SIGNING_SECRET, clock, () => {}) : undefined;
+  const http = mode === 'http' ? new HttpReceiver(SIGNING_SECRET, ctx) : undefined;
   const platform = new SlackPlatform(ctx, http);
   const inbox = new TestInbox();
   const run = () => {
