@@ -9,6 +9,7 @@ export { nearest, suggestion } from '../host/base/nearest.js';
 export { compileSchema, type SchemaMistake, type ValueValidator } from '../host/options/value-schema.js';
 export { Budgets } from '../host/plugin/budgets.js';
 export type { Reconfiguration } from '../host/plugin/plugin.js';
+export { type Channel, type ChannelStatus, Channels } from './callers/channel.js';
 export {
   callerId,
   DEFAULT_PROJECT,

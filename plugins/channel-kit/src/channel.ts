@@ -1,5 +1,5 @@
 import { AgentRuntimes, type Lifecycle, type PluginContext, parseSize } from '@plugboard/kernel';
-import { type AgentRuntime, TurnError } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, type Channel, type ChannelStatus, Channels, TurnError } from '@plugboard/kernel/contracts';
 import { untilAborted } from './base/wait.js';
 import { ChannelAgents } from './chats/agents.js';
 import { Chats } from './chats/chats.js';
@@ -33,7 +33,7 @@ import { WaitingBudget } from './state/waiting-budget.js';
  * }
  * ```
  */
-export class Channel<To, Kept, Image> implements Lifecycle, ChannelInbox<To, Image> {
+export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, ChannelInbox<To, Image> {
   readonly #ctx: PluginContext<ChannelOptions>;
   readonly #platform: Platform;
   readonly #connection: Connection;
@@ -75,6 +75,7 @@ export class Channel<To, Kept, Image> implements Lifecycle, ChannelInbox<To, Ima
       ctx,
       platform: this.#platform,
       admission: new Admission(config, this.#pairing, clock),
+      pairing: this.#pairing,
       state,
       sequence,
       budget,
@@ -116,6 +117,29 @@ export class Channel<To, Kept, Image> implements Lifecycle, ChannelInbox<To, Ima
     throw new Error(`${answers} cut; ${messages} answered after the next start`);
   }
 
+  status(): ChannelStatus {
+    return {
+      platform: this.#platform.name,
+      ...this.#connection.status,
+      waiting: this.#chats.size,
+      unsent: this.#outbox.size,
+      failed: this.#failed.count,
+    };
+  }
+
+  readonly pairing = {
+    requests: () => this.#pairing.requests(),
+    paired: () => this.#pairing.paired(),
+    approve: (code: string) => this.#inbox.approve(code),
+    remove: (sender: string) => this.#pairing.remove(sender),
+  };
+
+  readonly outbox = {
+    failed: () => this.#failed.list(),
+    send: (id: string) => this.#outbox.retry(id),
+    drop: (id: string) => this.#outbox.drop(id),
+  };
+
   receive(messages: readonly Incoming<To, Image>[], state: Values = {}): Promise<readonly Receipt[]> {
     if (!this.#isOpen || this.#stopping.signal.aborted)
       return Promise.reject(new TurnError('draining', 'The channel does not run.', { retryAfter: 1 }));
@@ -141,6 +165,8 @@ export class Channel<To, Kept, Image> implements Lifecycle, ChannelInbox<To, Ima
 export function openChannel<To, Kept, Image>(
   ctx: PluginContext<ChannelOptions>,
   platform: Platform<To, Kept, Image>,
-): Channel<To, Kept, Image> {
-  return new Channel(ctx, platform);
+): ChannelEntry<To, Kept, Image> {
+  const channel = new ChannelEntry(ctx, platform);
+  ctx.contribute(Channels, channel);
+  return channel;
 }

@@ -1,4 +1,4 @@
-export { type Channel, openChannel } from './channel.js';
+export { type ChannelEntry, openChannel } from './channel.js';
 export { imageTypeOf, MAX_IMAGE } from './chats/images.js';
 export { type ChannelOptions, channelOptions, checkChannel, groupsOption } from './config.js';
 export type * from './platform/platform.js';

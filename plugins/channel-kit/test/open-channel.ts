@@ -1,6 +1,6 @@
-import { AgentRuntimes, definePlugin, type StateStore, Transports } from '@plugboard/kernel';
+import { AgentRuntimes, definePlugin, type StateStore } from '@plugboard/kernel';
 import { eventually, ManualClock, ScriptedRuntime, type SequentialIds, testContext } from '@plugboard/testing';
-import { type Channel, channelOptions, groupsOption, openChannel } from '../src/index.js';
+import { type ChannelEntry, channelOptions, groupsOption, openChannel } from '../src/index.js';
 import { ScriptedPlatform, type To } from './scripted-platform.js';
 
 export interface OpenOptions {
@@ -15,7 +15,7 @@ export interface OpenOptions {
 
 /** A channel over a scripted platform and a scripted runtime. */
 export function opened({ platform = new ScriptedPlatform(), config, clock = new ManualClock(), ...given }: OpenOptions = {}) {
-  let channel: Channel<To, unknown, string> | undefined;
+  let channel: ChannelEntry<To, unknown, string> | undefined;
   const plugin = definePlugin({
     name: '@plugboard/transport-scripted',
     apiVersion: 1,
@@ -28,7 +28,6 @@ export function opened({ platform = new ScriptedPlatform(), config, clock = new 
     },
     register(ctx) {
       channel = openChannel(ctx, platform);
-      ctx.contribute(Transports, { address: () => undefined });
       return channel;
     },
   });

@@ -35,7 +35,7 @@ export interface PluginState {
     prefix?: string,
     page?: { readonly after?: string | undefined; readonly limit?: number | undefined },
   ): Promise<readonly { readonly key: string; readonly value: unknown }[]>;
-  /** Changes for `apply`, or for a turn. `undefined` removes a key. */
+  /** Changes for `apply`, or to store with others, all or nothing. `undefined` removes a key. */
   changes(values: Readonly<Record<string, unknown>>, options?: StateOptions): readonly StateChange[];
   /** Stores changes of this entry, all or nothing. Once resolved, they are durable. */
   apply(changes: readonly StateChange[]): Promise<void>;

@@ -4,7 +4,7 @@ import { Throttle } from '../base/throttle.js';
 import type { Chats } from '../chats/chats.js';
 import { commandOf } from '../chats/commands.js';
 import type { Incoming, Platform, Receipt } from '../platform/platform.js';
-import type { Outbox } from '../replies/outbox.js';
+import type { Outbox, PreparedReply } from '../replies/outbox.js';
 import type { ChannelState, Values } from '../state/channel-state.js';
 import { IDS_EXPIRE, KEYS, laneOf } from '../state/keys.js';
 import type { StoredMessage } from '../state/records.js';
@@ -12,6 +12,7 @@ import type { Sequence } from '../state/sequence.js';
 import type { WaitingBudget } from '../state/waiting-budget.js';
 import type { Admission } from './admission.js';
 import { incomingFault } from './incoming-fault.js';
+import type { PairedSender, Pairing } from './pairing.js';
 
 /** Messages of a chat that wait. The next one is refused aloud. */
 const MAX_WAITING = 100;
@@ -24,6 +25,7 @@ export interface InboxDependencies {
   readonly ctx: Pick<PluginContext, 'clock' | 'ids' | 'log'>;
   readonly platform: Platform;
   readonly admission: Admission;
+  readonly pairing: Pairing;
   readonly state: ChannelState;
   readonly sequence: Sequence;
   readonly budget: WaitingBudget;
@@ -74,6 +76,17 @@ export class Inbox {
     this.#deliveries.push(delivery);
     if (!this.#isTaking) void this.#take();
     return delivery.done.promise;
+  }
+
+  /** Pairs the sender of a code, and says so. @returns undefined for an unknown code. */
+  async approve(code: string): Promise<PairedSender | undefined> {
+    const { pairing } = this.#deps;
+    const request = pairing.find(code);
+    if (!request) return undefined;
+    const reply = this.#notice(NOTICES.paired, request);
+    const paired = await pairing.approve(request, reply.values);
+    reply.done();
+    return paired;
   }
 
   /** Never rejects. */
@@ -172,12 +185,16 @@ export class Inbox {
   }
 
   /** Answers without a place in the queue. */
-  #say(text: string, { chat, thread, to, id: replyTo }: Incoming, { values, after }: Transaction): void {
-    const { ctx, outbox, sequence } = this.#deps;
-    const id = `msg_${ctx.ids.base62(20)}`;
-    const reply = outbox.prepare(sequence.next(), { id, chat, thread, to, text, kind: 'notice', at: ctx.clock.now(), replyTo });
+  #say(text: string, message: Incoming, { values, after }: Transaction): void {
+    const reply = this.#notice(text, message);
     Object.assign(values, reply.values);
     after.push(() => reply.done());
+  }
+
+  #notice(text: string, { chat, thread, to, id: replyTo }: Pick<Incoming, 'chat' | 'thread' | 'to' | 'id'>): PreparedReply {
+    const { ctx, outbox, sequence } = this.#deps;
+    const id = `msg_${ctx.ids.base62(20)}`;
+    return outbox.prepare(sequence.next(), { id, chat, thread, to, text, kind: 'notice', at: ctx.clock.now(), replyTo });
   }
 
   async #store({ values, ids }: Transaction): Promise<void> {

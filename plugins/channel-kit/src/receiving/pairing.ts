@@ -1,6 +1,6 @@
 import type { Clock, IdSource } from '@plugboard/kernel';
 import { NOTICES } from '../base/notices.js';
-import type { ChannelState } from '../state/channel-state.js';
+import type { ChannelState, Values } from '../state/channel-state.js';
 import { CODE_EXPIRES, KEYS } from '../state/keys.js';
 
 /** A sender who waits to be paired. */
@@ -93,10 +93,11 @@ export class Pairing {
   }
 
   /** Lets the sender of a request in. @param values what is stored with it. */
-  async approve({ sender, name }: PairingRequest, values: Readonly<Record<string, unknown>>): Promise<void> {
+  async approve({ sender, name }: PairingRequest, values: Values): Promise<PairedSender> {
     const paired: PairedSender = { sender, name, since: this.#clock.now() };
     await this.#state.store({ [KEYS.request(sender)]: undefined, [KEYS.paired(sender)]: paired, ...values });
     this.#requests.delete(sender);
+    return paired;
   }
 
   /** @returns false for a sender who is not paired. It holds from the next message on. */

@@ -1,4 +1,5 @@
 import { AuthProviders, ModelConnectors, SessionStores, Transports } from '@plugboard/kernel';
+import { Channels } from '@plugboard/kernel/contracts';
 import type { HostServer } from '@plugboard/kernel/internal';
 import { type LinkInfo, linksOf } from './descriptions.js';
 
@@ -8,7 +9,7 @@ export interface ServerInfo {
   readonly addresses: readonly string[];
   /** Whether a transport listens, or will listen once the server has started. */
   readonly listens: boolean;
-  /** The transports that nothing connects to: they fetch their messages. */
+  /** The transports that fetch their messages, or that operators see as channels. */
   readonly channels: readonly string[];
   readonly agents: readonly string[];
   readonly models: readonly string[];
@@ -29,7 +30,7 @@ export function serverInfo(server: HostServer): ServerInfo {
     addresses: transports.map(({ value }) => value.address()).filter((address) => address !== undefined),
     listens: transports.length > 0,
     channels: server.inspection.plugins
-      .filter(({ entry, provides }) => entry.startsWith('transports.') && provides.length === 0)
+      .filter(({ entry, provides }) => entry.startsWith('transports.') && isChannel(provides.map(({ point }) => point)))
       .map(({ entry }) => entry.slice('transports.'.length)),
     agents: server.inspection.keys('agents'),
     models: names(server.extensions(ModelConnectors)),
@@ -40,6 +41,11 @@ export function serverInfo(server: HostServer): ServerInfo {
       .entries()
       .flatMap(({ entry, status, reason = '' }) => (status === 'disabled' ? [{ entry, reason }] : [])),
   };
+}
+
+/** Whether an entry under `transports` that contributes to these points is a channel. */
+function isChannel(points: readonly string[]): boolean {
+  return points.length === 0 || points.includes(Channels.id);
 }
 
 /** How callers reach the server, for people. */
