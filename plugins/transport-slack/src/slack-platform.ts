@@ -6,6 +6,7 @@ import type { Account, Arrival, SlackImage, SlackTo } from './receiving/arrival.
 import { arrivalOf } from './receiving/arrivals.js';
 import { boltApp } from './receiving/bolt-app.js';
 import type { HttpReceiver } from './receiving/http-receiver.js';
+import { InTurn } from './receiving/in-turn.js';
 import { stop } from './receiving/interactions.js';
 import { Lookups } from './receiving/lookups.js';
 import { SocketMode } from './receiving/socket-mode.js';
@@ -34,6 +35,8 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
   readonly #http: HttpReceiver | undefined;
   readonly #threads: AnsweredThreads;
   readonly #delivery: Delivery;
+  /** The first message makes its thread one in which the agent answers: the next one waits for it. */
+  readonly #turns = new InTurn();
   /** The answers that are streamed, by id, until their reply is sent. */
   readonly #streams = new Map<string, StreamedAnswer>();
   #inbox: Inbox | undefined;
@@ -57,7 +60,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     const lookups = new Lookups(client, account);
     const process = boltApp(bolt, botToken, async (body) => {
       const arrival = arrivalOf(body, account, (ts) => this.#answerOf(ts));
-      if (arrival) await this.#take(arrival, inbox, account, lookups);
+      if (arrival) await this.#turns.run(laneOf(arrival), () => this.#take(arrival, inbox, account, lookups));
     });
     const connected = () => inbox.connected(`${account.name} (${account.teamName})`);
     if (this.#http === undefined) {
@@ -132,4 +135,8 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     const { incoming } = stop(to, id, [`${this.#account?.team}/stop/${to.channel}/${ts}`]);
     await this.#inbox?.receive([incoming]);
   }
+}
+
+function laneOf({ incoming: { chat, thread } }: Arrival): string {
+  return thread === undefined ? chat : `${chat}/${thread}`;
 }

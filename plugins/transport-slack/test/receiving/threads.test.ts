@@ -93,3 +93,22 @@ t.test('CH-4 a look-up that fails makes no stranger: the event comes again', asy
   await deliver(messageOf('D2', '1.1', 'Hi', { team: undefined, user: 'U9' }));
   t.equal(inbox.taken.length, 1);
 });
+
+t.test('messages of a thread that come at once are for the agent in their order', async (t) => {
+  const { slack, inbox } = await receiving(t);
+  const { decide } = inbox;
+  inbox.decide = async (message) => {
+    await new Promise(setImmediate);
+    return decide(message);
+  };
+  const events = [
+    messageOf('C1', '3.0', '<@UBOT> one'),
+    ...['two', 'three'].map((text, n) => messageOf('C1', `3.${n + 1}`, text, { thread_ts: '3.0' })),
+  ];
+  const envelopes = events.map((event) => slack.sockets.send('events_api', event));
+  await eventually(() => envelopes.every(({ acknowledged }) => acknowledged !== undefined));
+  t.strictSame(
+    inbox.taken.map(({ text }) => text),
+    ['one', 'two', 'three'],
+  );
+});

@@ -50,8 +50,8 @@ export class SlackServer {
   readonly users = new Map<string, Readonly<Record<string, unknown>>>();
   readonly #server = createServer((request, response) => void this.#handle(request, response));
   url = '';
-  /** Reported by each call, for a test that waits for one. */
-  onCall: (call: SlackCall) => void = () => {};
+  /** Called with each call when it has come, and when it was done, before its answer is sent. */
+  onCall: (call: SlackCall, stage: 'asked' | 'done') => Promise<void> | void = () => {};
 
   async start(): Promise<string> {
     this.#server.on('upgrade', (request, socket, head) => this.sockets.upgrade(request, socket, head));
@@ -107,8 +107,8 @@ export class SlackServer {
     const call = { method, args: Object.fromEntries(new URLSearchParams(body)), outcome: '…' };
     this.calls.push(call);
     const script = this.#scripts.get(method)?.shift();
+    await this.onCall(call, 'asked');
     await this.#answer(call, script, request, response);
-    this.onCall(call);
   }
 
   async #answer(call: SlackCall, script: Script | undefined, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -134,6 +134,7 @@ export class SlackServer {
       call.outcome = error.message;
       answer = { ok: false, error: error.message };
     }
+    await this.onCall(call, 'done');
     if (script === 'lost') {
       call.outcome = 'lost';
       return void response.destroy();

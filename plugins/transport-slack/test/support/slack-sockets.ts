@@ -32,6 +32,7 @@ export class SlackSockets {
   readonly events: string[] = [];
   /** Whether a connection is greeted, and so may receive. */
   greets = true;
+  onSent: (envelope: Envelope) => void = () => {};
   onAcknowledged: (envelope: Envelope) => void = () => {};
   readonly #server = new WebSocketServer({ noServer: true });
   #connections = 0;
@@ -97,6 +98,7 @@ export class SlackSockets {
     envelope.attempts++;
     const accepts = { accepts_response_payload: type !== 'events_api' };
     connection.socket.send(JSON.stringify({ envelope_id: id, type, payload, ...accepts, ...retry }));
+    this.onSent(envelope);
   }
 
   #received({ number }: SlackSocket, text: string): void {
