@@ -9,6 +9,7 @@ export { nearest, suggestion } from '../host/base/nearest.js';
 export { compileSchema, type SchemaMistake, type ValueValidator } from '../host/options/value-schema.js';
 export { Budgets } from '../host/plugin/budgets.js';
 export type { Reconfiguration } from '../host/plugin/plugin.js';
+export { AddressPolicy } from './callers/address-policy.js';
 export { type Channel, type ChannelStatus, Channels } from './callers/channel.js';
 export {
   callerId,
@@ -20,7 +21,6 @@ export {
   SCOPES,
   type Scope,
 } from './callers/principal.js';
-export { isPublic, lookupAllowed } from './callers/public-addresses.js';
 export {
   type CommandAction,
   type CommandArguments,

@@ -8,7 +8,7 @@ import { updatedPlugins } from './configuration/warnings.js';
 import { Inspection } from './inspection.js';
 import { type FilesReloaded, LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
 import { Retirement } from './lifecycle/retirement.js';
-import type { StatusBoard } from './lifecycle/status-board.js';
+import type { EntryDetails, StatusBoard } from './lifecycle/status-board.js';
 import type { Logger } from './log/log.js';
 import type { ServerLog } from './log/server-log.js';
 import type { Budgets } from './plugin/budgets.js';
@@ -66,6 +66,7 @@ export class HostServer implements Server {
       const reason = revision.reasonDisabled(entry);
       status.add(entry.id, reason === undefined ? 'registered' : 'disabled', reason);
     }
+    status.describeWith(() => this.#details());
     this.inspection = new Inspection({
       host: status,
       mistakes,
@@ -291,6 +292,18 @@ export class HostServer implements Server {
     failures.push(...(await this.#retirement.stopAll(() => this.#lifecycle.timeToStop)));
     await this.#serverLog.end();
     return this.#redacted(failures);
+  }
+
+  /** What the file and the plugins say about the entries. */
+  #details(): ReadonlyMap<string, EntryDetails> {
+    const { order, configuration } = this.#revision;
+    const lifecycles = new Map(order.map(({ id, lifecycle }) => [id, lifecycle]));
+    return new Map(
+      configuration.contents.entries.map(({ id, optional, plugin }) => [
+        id,
+        { optional, plugin: plugin?.name, version: plugin?.version, lifecycle: lifecycles.get(id) },
+      ]),
+    );
   }
 
   get #contents(): FileContents {

@@ -374,3 +374,32 @@ t.test('S-28 what a server returns or throws of a failing plugin contains no sec
     }
   }
 });
+
+t.test('the report of an entry has its plugin, whether it is optional, and its health while it runs', async (t) => {
+  const files = {
+    'plugboard.yaml':
+      'transports: {}\nplugins: { a: { use: ./a.js, optional: true }, b: { use: ./b.js }, c: { use: ./c.js }, d: { use: ./d.js }, e: { use: ./e.js } }\n',
+    'a.js': plugin({ name: 'plugin-a', register: "return { health: () => ({ state: 'degraded', reason: 'half of it' }) };" }),
+    'b.js': plugin({ name: 'plugin-b', register: "return { health() { throw new Error('it cannot say'); } };" }),
+    'c.js': plugin({ name: 'plugin-c', register: "return { health: () => ({ state: 'fine' }) };" }),
+    'd.js': plugin({ name: 'plugin-d', register: 'return { health: async () => ({ ok: true }) };' }),
+    'e.js': plugin({ name: 'plugin-e' }),
+  };
+  const { server } = await composed(t, files);
+  const healths = () => server.host.entries().map(({ health }) => health);
+  t.strictSame(healths(), Array(5).fill(undefined), 'not before the start');
+  await server.start();
+  t.match(server.host.entries(), [
+    { entry: 'plugins.a', optional: true, plugin: 'plugin-a', version: String, status: 'running' },
+    { entry: 'plugins.b', optional: false, plugin: 'plugin-b' },
+  ]);
+  t.strictSame(healths(), [
+    { state: 'degraded', reason: 'half of it' },
+    { state: 'failed', reason: 'health() failed: it cannot say' },
+    { state: 'failed', reason: 'health() failed: its health is "fine"' },
+    undefined,
+    undefined,
+  ]);
+  await server.stop();
+  t.strictSame(healths(), Array(5).fill(undefined));
+});

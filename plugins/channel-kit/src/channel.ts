@@ -3,8 +3,8 @@ import { type AgentRuntime, type Channel, type ChannelStatus, Channels, TurnErro
 import { untilAborted } from './base/wait.js';
 import { ChannelAgents } from './chats/agents.js';
 import { Chats } from './chats/chats.js';
-import type { ChannelOptions } from './config.js';
 import { Connection } from './connection.js';
+import type { ChannelOptions } from './platform/options.js';
 import type { ChannelInbox, Incoming, Platform, Receipt } from './platform/platform.js';
 import { Admission } from './receiving/admission.js';
 import { Inbox } from './receiving/inbox.js';
@@ -125,6 +125,12 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
       unsent: this.#outbox.size,
       failed: this.#failed.count,
     };
+  }
+
+  /** `/readyz` follows it. */
+  health(): ReturnType<NonNullable<Lifecycle['health']>> {
+    const { state, reason } = this.#connection.status;
+    return { state: state === 'connected' ? 'ok' : 'failed', reason };
   }
 
   readonly pairing = {

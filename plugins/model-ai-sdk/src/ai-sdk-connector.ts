@@ -12,7 +12,7 @@ import {
   parseDuration,
   parseSize,
 } from '@plugboard/kernel';
-import { isPublic } from '@plugboard/kernel/contracts';
+import { AddressPolicy } from '@plugboard/kernel/contracts';
 import { AnswerReader } from './answer/answer-reader.js';
 import { PartBatches } from './answer/part-batches.js';
 import type { AiSdkConfig } from './config.js';
@@ -73,7 +73,7 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
     this.#config = config;
     this.#dependencies = dependencies;
     const { provider, model, apiKey = '', baseUrl = '', credentials, headers, settings, idleTimeout, allowPrivate } = config;
-    this.#images = new TurnImages({ limit: parseSize(config.imageLimit), isAllowed: allowPrivate ? () => true : isPublic });
+    this.#images = new TurnImages({ limit: parseSize(config.imageLimit), addresses: new AddressPolicy(() => allowPrivate) });
     const host = baseUrl === '' ? '' : new URL(baseUrl).host;
     const secrets = [apiKey, ...Object.values(credentials), ...Object.values(headers), baseUrl, host].filter(
       (text) => text !== '',

@@ -14,6 +14,6 @@ export default definePlugin({
     const backup = config.backup && { path: resolvePath(config.backup.path), every: parseDuration(config.backup.every) };
     const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), quotas, backup, clock, log });
     contribute(SessionStores, store);
-    return store;
+    return { start: () => store.start(), stop: () => store.stop() };
   },
 });

@@ -1,4 +1,4 @@
-import type { Clock, Lifecycle, Logger, SessionStore, StateStore } from '@plugboard/kernel';
+import type { Clock, Logger, SessionStore, StateStore } from '@plugboard/kernel';
 import type {
   ApprovalChange,
   ApprovalStore,
@@ -75,7 +75,7 @@ interface OpenStore extends OpenedDatabase {
  * 3. From time to time some expired rows are deleted, and the file is backed up.
  * 4. `stop` commits what is queued, moves the write-ahead log into the file, and closes it.
  */
-export class SqliteStore implements SessionStore, Lifecycle {
+export class SqliteStore implements SessionStore {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => {
       const text = encodeMessageList(messages);

@@ -1,4 +1,4 @@
-import type { Extensions, Logger } from '@plugboard/kernel';
+import type { Extensions, HostView, Logger } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import type { HttpRoute } from '@plugboard/transport-http';
 
@@ -11,10 +11,12 @@ interface Report {
 
 /** Answers probes: whether the process is alive, and whether it can run a turn. */
 export class HealthRoutes {
+  readonly #host: HostView;
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #log: Logger;
 
-  constructor(runtimes: Extensions<AgentRuntime>, log: Logger) {
+  constructor(host: HostView, runtimes: Extensions<AgentRuntime>, log: Logger) {
+    this.#host = host;
     this.#runtimes = runtimes;
     this.#log = log;
   }
@@ -41,8 +43,9 @@ export class HealthRoutes {
     return { status: 'ok', service: 'plugboard', ready: await this.#ready() };
   }
 
-  /** A runtime that fails to answer is not ready. */
+  /** A runtime that fails to answer is not ready, nor a server that needs an entry that fails. */
   async #ready(): Promise<boolean> {
+    if (this.#host.entries().some(({ optional, health }) => !optional && health?.state === 'failed')) return false;
     try {
       return await this.#runtimes.one().ready();
     } catch (error) {

@@ -9,7 +9,7 @@ export default definePlugin({
   summary: 'Answers liveness and readiness probes',
   configSchema,
   register(ctx) {
-    const health = new HealthRoutes(ctx.extensions(AgentRuntimes), ctx.log);
+    const health = new HealthRoutes(ctx.host, ctx.extensions(AgentRuntimes), ctx.log);
     for (const route of health.routes) ctx.contribute(HttpRoutes, route, route.path);
   },
 });

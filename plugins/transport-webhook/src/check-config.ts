@@ -35,7 +35,7 @@ function checkAddress({ replyUrl, allowPrivate }: WebhookConfig): readonly Confi
   const address = host === 'localhost' ? '127.0.0.1' : host;
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return [...invalid, { path: ['replyUrl'], message: `${url.protocol} is not http or https` }];
-  if (isIP(address) === 0 || addresses.has(address)) return invalid;
+  if (isIP(address) === 0 || addresses.allows(address)) return invalid;
   const message = `${host} is a private address; if replies may go there, add it: allowPrivate: [${address}]`;
   return [...invalid, { path: ['replyUrl'], message }];
 }

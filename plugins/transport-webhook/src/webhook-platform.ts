@@ -4,7 +4,6 @@ import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import type { ChannelInbox, Outgoing, Platform, SendResult } from '@plugboard/channel-kit';
 import type { Clock } from '@plugboard/kernel';
-import { lookupAllowed } from '@plugboard/kernel/contracts';
 import { bytesOf, type ReplyTo } from './message.js';
 import { hostOf, type ReplyAddresses } from './reply-address.js';
 import type { Signatures } from './signatures.js';
@@ -68,10 +67,9 @@ export class WebhookPlatform implements Platform<ReplyTo, undefined, string> {
   /** @returns the head of the answer. No redirect is followed. */
   async #post(url: URL, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<IncomingMessage> {
     const { addresses } = this.#options;
-    const isAllowed = (address: string) => addresses.has(address);
     const host = hostOf(url);
     // The lookup is not asked about an address.
-    if (isIP(host) !== 0 && !isAllowed(host)) throw new Error('its address is private');
+    if (isIP(host) !== 0 && !addresses.allows(host)) throw new Error('its address is private');
     const send = url.protocol === 'http:' ? requestHttp : requestHttps;
     const length = Buffer.byteLength(body);
     const request = send(url, {
@@ -79,7 +77,7 @@ export class WebhookPlatform implements Platform<ReplyTo, undefined, string> {
       headers: { ...headers, 'content-length': length },
       signal,
       agent: false,
-      lookup: lookupAllowed(isAllowed),
+      lookup: addresses.lookup,
     });
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -10,6 +10,24 @@ export interface EntryReport {
   readonly status: EntryStatus;
   /** Why the entry is `disabled` or `failed`. */
   readonly reason?: string | undefined;
+  /** Whether the server can run without it. */
+  readonly optional: boolean;
+  /** The package of its plugin. Undefined if that was not loaded. */
+  readonly plugin?: string | undefined;
+  readonly version?: string | undefined;
+  /** How a running entry works. Undefined if its plugin does not say. */
+  readonly health?: EntryHealth | undefined;
+}
+
+/**
+ * How a running entry works: as it should, with a part missing, or not at all. `reason` says why
+ * and what to do, in one line without a secret.
+ *
+ * @public
+ */
+export interface EntryHealth {
+  readonly state: 'ok' | 'degraded' | 'failed';
+  readonly reason?: string | undefined;
 }
 
 /** What a plugin can ask about its server. @public */

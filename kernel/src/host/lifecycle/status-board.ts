@@ -1,5 +1,7 @@
 import { hostError } from '../base/errors.js';
 import type { EntryReport, EntryStatus, HostPhase, HostView } from '../base/status.js';
+import type { Lifecycle } from '../plugin/plugin.js';
+import { healthOf } from './entry-health.js';
 
 /** The states that may follow each. */
 const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
@@ -12,15 +14,30 @@ const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
   failed: ['disabled'],
 };
 
+type StatusReport = Pick<EntryReport, 'entry' | 'status' | 'reason'>;
+
+/** What the host knows of an entry besides its status. */
+export interface EntryDetails extends Pick<EntryReport, 'optional' | 'plugin' | 'version'> {
+  /** Undefined if it is not registered. */
+  readonly lifecycle: Lifecycle | undefined;
+}
+
 /** The states of the server and of its entries. The host writes, everything else reads. */
 export class StatusBoard implements HostView {
   readonly #stopRequest = new AbortController();
   #phase: HostPhase = 'starting';
-  #reports = new Map<string, EntryReport>();
+  #reports = new Map<string, StatusReport>();
   #literals: ReadonlyMap<string, string>;
+  /** The details of the entries in force, by their ids. */
+  #details: () => ReadonlyMap<string, EntryDetails> = () => new Map();
 
   constructor(literals: ReadonlyMap<string, string>) {
     this.#literals = literals;
+  }
+
+  /** Adds details to the reports. @param details returns those of the entries in force. */
+  describeWith(details: () => ReadonlyMap<string, EntryDetails>): void {
+    this.#details = details;
   }
 
   get phase(): HostPhase {
@@ -37,7 +54,19 @@ export class StatusBoard implements HostView {
   }
 
   entries(): readonly EntryReport[] {
-    return [...this.#reports.values()];
+    const details = this.#details();
+    return [...this.#reports.values()].map((report) => {
+      const { optional = false, plugin, version, lifecycle } = details.get(report.entry) ?? {};
+      return {
+        ...report,
+        optional,
+        plugin,
+        version,
+        get health() {
+          return report.status === 'running' && lifecycle ? healthOf(lifecycle) : undefined;
+        },
+      };
+    });
   }
 
   literal(section: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { DependencyContainer } from 'tsyringe';
 import { recognizeAcrossCopies } from '../base/across-copies.js';
 import type { Clock, IdSource } from '../base/ambient.js';
-import type { HostView } from '../base/status.js';
+import type { EntryHealth, HostView } from '../base/status.js';
 import type { Logger } from '../log/log.js';
 import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';
@@ -218,6 +218,11 @@ export interface Lifecycle<C = unknown> {
    * then.
    */
   reconfigure?(next: Reconfiguration<C>, signal: AbortSignal): Promise<() => void> | (() => void);
+  /**
+   * Says how the running entry works, from memory and at once: probes ask often. While an entry
+   * that is not `optional` says `failed`, the server is not ready. Without it, a running entry works.
+   */
+  health?(): EntryHealth;
   /**
    * @param signal aborted when the time limit is over. A second later, `stop` is abandoned.
    * @param within milliseconds until the signal is aborted. Less than `stopLimit` when the whole

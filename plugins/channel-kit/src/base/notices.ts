@@ -28,7 +28,7 @@ export const NOTICES = {
   noImages: (agent: string) => `The agent ${agent} cannot read images. Send text.`,
   badImage: 'I cannot read this image. Send PNG, JPEG, GIF or WebP, up to 10 MB.',
   noAgent: (agent: string) => `The agent ${agent} is not available. Choose another one with /agent.`,
-  /** As for an idempotency key (R-035). */
+  /** As for an idempotency key whose tools had begun. */
   interrupted:
     'The server was stopped while tools ran for your message, so it is unknown what they did. It is not run again by itself.',
   crashed: (times: number) => `The server ended ${times} times while it answered your message, so it gave up.`,

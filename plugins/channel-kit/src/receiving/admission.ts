@@ -1,6 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import { Throttle } from '../base/throttle.js';
-import type { ChannelOptions } from '../config.js';
+import type { ChannelOptions } from '../platform/options.js';
 import type { Incoming } from '../platform/platform.js';
 import { type Pairing, pairingNotice } from './pairing.js';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get as getHttp, type IncomingMessage } from 'node:http';
 import { get as getHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { lookupAllowed } from '@plugboard/kernel/contracts';
+import type { AddressPolicy } from '@plugboard/kernel/contracts';
 import { imageType } from '../request/media.js';
 
 const MAX_REDIRECTS = 3;
@@ -18,8 +18,7 @@ export interface Image {
 interface ImageLimits {
   /** Bytes. */
   readonly limit: number;
-  /** Whether an address may be connected to. */
-  readonly isAllowed: (address: string) => boolean;
+  readonly addresses: AddressPolicy;
   /** Called before this many bytes of the image are held. May throw. */
   readonly reserve: (bytes: number) => void;
 }
@@ -31,11 +30,11 @@ interface ImageLimits {
  * @returns the data in base64.
  * @throws Error with half a sentence that says why not.
  */
-export async function fetchImage(url: string, { limit, isAllowed, reserve }: ImageLimits, signal: AbortSignal): Promise<Image> {
+export async function fetchImage(url: string, { limit, addresses, reserve }: ImageLimits, signal: AbortSignal): Promise<Image> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT)]);
   let target = url;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const response = await open(target, isAllowed, limited).catch((error: Error) => {
+    const response = await open(target, addresses, limited).catch((error: Error) => {
       throw new Error(`${hostOf(url)} cannot be reached (${error.message})`);
     });
     const { statusCode = 0, headers } = response;
@@ -56,14 +55,14 @@ export async function fetchImage(url: string, { limit, isAllowed, reserve }: Ima
   throw new Error(`${hostOf(url)} redirects more than ${MAX_REDIRECTS} times`);
 }
 
-async function open(url: string, isAllowed: ImageLimits['isAllowed'], signal: AbortSignal): Promise<IncomingMessage> {
+async function open(url: string, addresses: AddressPolicy, signal: AbortSignal): Promise<IncomingMessage> {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') throw new Error(`${protocol} is not http or https`);
   const host = hostname.replace(/^\[|\]$/g, '');
   // The lookup is not asked about an address.
-  if (isIP(host) !== 0 && !isAllowed(host)) throw new Error('its address is private');
+  if (isIP(host) !== 0 && !addresses.allows(host)) throw new Error('its address is private');
   const get = protocol === 'http:' ? getHttp : getHttps;
-  const options = { signal, agent: false, headers: { accept: 'image/*' }, lookup: lookupAllowed(isAllowed) };
+  const options = { signal, agent: false, headers: { accept: 'image/*' }, lookup: addresses.lookup };
   const request = get(url, options);
   const [response] = await once(request, 'response');
   return response;

@@ -1,5 +1,5 @@
 import type { ModelRequest } from '@plugboard/kernel';
-import { Account, TurnError } from '@plugboard/kernel/contracts';
+import { Account, type AddressPolicy, TurnError } from '@plugboard/kernel/contracts';
 import { fetchImage, type Image } from './fetch-image.js';
 import { Permits } from './permits.js';
 
@@ -13,8 +13,7 @@ type TurnAccount = NonNullable<ModelRequest['account']>;
 interface ImageOptions {
   /** Bytes of one image. */
   readonly limit: number;
-  /** Whether an address may be connected to. */
-  readonly isAllowed: (address: string) => boolean;
+  readonly addresses: AddressPolicy;
 }
 
 /**

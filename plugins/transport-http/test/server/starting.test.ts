@@ -138,7 +138,7 @@ t.test('S-13 entries under auth without an auth provider do not leave the server
   const host: HostView = {
     phase: 'starting',
     stopRequested: start,
-    entries: () => [{ entry: 'auth.metrics', status: 'running' }],
+    entries: () => [{ entry: 'auth.metrics', status: 'running', optional: false }],
     literal: () => undefined,
   };
   const ctx = testContext(plugin, { config: { port: 0 }, host });

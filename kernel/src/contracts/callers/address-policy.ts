@@ -45,33 +45,44 @@ const MAPPED = new BlockList();
 MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6');
 
 /**
- * Whether an address is public (S-07, S-76). All that is fetched for a caller, or sent to where a
- * name leads, asks here.
+ * Which addresses the server connects to for others: what it fetches for a caller, and what it
+ * posts to where an option points (S-07, S-76). Public ones, and those that the operator allows.
  *
  * @experimental
  */
-export function isPublic(address: string): boolean {
-  const version = isIP(address);
-  if (version === 0) return false;
-  if (version === 4) return !PRIVATE.check(address, 'ipv4');
-  const isUnicast = GLOBAL.check(address, 'ipv6') || MAPPED.check(address, 'ipv6');
-  return isUnicast && !PRIVATE.check(address, 'ipv6');
-}
+export class AddressPolicy {
+  readonly #allowed: (address: string) => boolean;
 
-/**
- * A lookup that resolves a name to allowed addresses only (S-07). The socket connects to what was
- * checked, so that a name cannot change its address in between.
- *
- * @experimental
- */
-export function lookupAllowed(isAllowed: (address: string) => boolean): LookupFunction {
-  return (hostname, options, callback) => {
+  /** @param allowed whether an address that is not public may be connected to. */
+  constructor(allowed: (address: string) => boolean = () => false) {
+    this.#allowed = allowed;
+  }
+
+  /** @param address IPv4 or IPv6. Anything else is refused. */
+  allows(address: string): boolean {
+    return isPublic(address) || (isIP(address) !== 0 && this.#allowed(address));
+  }
+
+  /**
+   * A lookup that resolves a name to allowed addresses only. The socket connects to what was
+   * checked, so that a name cannot change its address in between. It is not asked about a host that
+   * is an address: check that with `allows`.
+   */
+  readonly lookup: LookupFunction = (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      const found = error ? [] : (addresses as LookupAddress[]).filter(({ address }) => isAllowed(address));
+      const found = error ? [] : (addresses as LookupAddress[]).filter(({ address }) => this.allows(address));
       const [first] = found;
       if (error || !first) callback(error ?? new Error('its address is private'), '', 0);
       else if (options.all) callback(null, found);
       else callback(null, first.address, first.family);
     });
   };
+}
+
+function isPublic(address: string): boolean {
+  const version = isIP(address);
+  if (version === 0) return false;
+  if (version === 4) return !PRIVATE.check(address, 'ipv4');
+  const isUnicast = GLOBAL.check(address, 'ipv6') || MAPPED.check(address, 'ipv6');
+  return isUnicast && !PRIVATE.check(address, 'ipv6');
 }

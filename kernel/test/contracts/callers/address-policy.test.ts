@@ -1,5 +1,7 @@
 import t from 'tap';
-import { isPublic } from '../../../src/contracts/callers/public-addresses.js';
+import { AddressPolicy } from '../../../src/contracts/callers/address-policy.js';
+
+const policy = new AddressPolicy();
 
 /** The first and the last address of each block of IANA's special-purpose registries. */
 const IPV4: Readonly<Record<string, readonly [first: string, last: string]>> = {
@@ -55,15 +57,15 @@ t.test('S-76 no address of a special-purpose block is public, in any notation', 
       const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
       const groups = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
       for (const written of [address, `::ffff:${address}`, `::ffff:${groups}`, `0:0:0:0:0:FFFF:${groups}`])
-        t.notOk(isPublic(written), `${block}: ${written}`);
+        t.notOk(policy.allows(written), `${block}: ${written}`);
       for (const carrier of [`64:ff9b::${groups}`, `2002:${groups}::1`, `::${groups}`])
-        t.notOk(isPublic(carrier), `${block} carried in ${carrier}`);
+        t.notOk(policy.allows(carrier), `${block} carried in ${carrier}`);
     }
   }
   for (const [block, addresses] of Object.entries(IPV6))
-    for (const address of addresses) t.notOk(isPublic(address), `${block}: ${address}`);
+    for (const address of addresses) t.notOk(policy.allows(address), `${block}: ${address}`);
   for (const other of ['fe80::1%eth0', 'x', '', '1.2.3', '010.0.0.1', '4000::1', '8000::1'])
-    t.notOk(isPublic(other), `${other}: neither an address nor one that was given out`);
+    t.notOk(policy.allows(other), `${other}: neither an address nor one that was given out`);
 });
 
 t.test('the addresses beside the blocks are public', async (t) => {
@@ -74,5 +76,5 @@ t.test('the addresses beside the blocks are public', async (t) => {
     ...['2001:200::', '2001:4860:4860::8888', '2003::1', '2606:2800:220:1::1', '2620:4f:7fff::1', '3ffe::1', '2a00::1'],
     ...['::ffff:93.184.216.34', '::ffff:5db8:d822'],
   ])
-    t.ok(isPublic(address), address);
+    t.ok(policy.allows(address), address);
 });
