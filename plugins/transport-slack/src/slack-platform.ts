@@ -1,8 +1,9 @@
 import type { ChannelInbox, GrowingAnswer, LiveAnswer, Platform, SendResult } from '@plugboard/channel-kit';
 import type { PluginContext } from '@plugboard/kernel';
+import type { Account, SlackImage, SlackTo } from './base/slack.js';
 import type { SlackConfig } from './config.js';
 import { AnsweredThreads } from './receiving/answered-threads.js';
-import type { Account, Arrival, SlackImage, SlackTo } from './receiving/arrival.js';
+import type { Arrival } from './receiving/arrival.js';
 import { arrivalOf } from './receiving/arrivals.js';
 import { boltApp } from './receiving/bolt-app.js';
 import type { HttpReceiver } from './receiving/http-receiver.js';
@@ -36,7 +37,8 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
   readonly #threads: AnsweredThreads;
   readonly #delivery: Delivery;
   /** The first message makes its thread one in which the agent answers: the next one waits for it. */
-  readonly #turns = new InTurn();
+  readonly #inTurn = new InTurn();
+  #isFailing = false;
   /** The answers that are streamed, by id, until their reply is sent. */
   readonly #streams = new Map<string, StreamedAnswer>();
   #inbox: Inbox | undefined;
@@ -60,7 +62,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     const lookups = new Lookups(client, account);
     const process = boltApp(bolt, botToken, async (body) => {
       const arrival = arrivalOf(body, account, (ts) => this.#answerOf(ts));
-      if (arrival) await this.#turns.run(laneOf(arrival), () => this.#take(arrival, inbox, account, lookups));
+      if (arrival) await this.#deliver(laneOf(arrival), () => this.#take(arrival, inbox, account, lookups));
     });
     const connected = () => inbox.connected(`${account.name} (${account.teamName})`);
     if (this.#http === undefined) {
@@ -110,6 +112,19 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     const { webApi } = await loadBolt();
     const { botToken, apiUrl } = this.#ctx.config;
     return new webApi.WebClient(botToken, clientOptions(apiUrl, signal));
+  }
+
+  /** Takes what arrives in a thread one after the other. The first failure of a row has a line. */
+  async #deliver(lane: string, take: () => Promise<void>): Promise<void> {
+    try {
+      await this.#inTurn.run(lane, take);
+      this.#isFailing = false;
+    } catch (err) {
+      const isStopping = this.#ctx.host.stopRequested.aborted;
+      if (!this.#isFailing && !isStopping) this.#ctx.log.warn({ err }, 'an event is not stored; Slack delivers it again');
+      this.#isFailing = true;
+      throw err;
+    }
   }
 
   async #take({ incoming, team, follows, begunBy }: Arrival, inbox: Inbox, account: Account, lookups: Lookups): Promise<void> {

@@ -1,5 +1,5 @@
 import type { PluginState } from '@plugboard/kernel';
-import type { SlackTo } from './arrival.js';
+import type { SlackTo } from '../base/slack.js';
 
 /** Milliseconds after the last message for the agent: 90 days. */
 const MAX_AGE = 90 * 24 * 3_600_000;

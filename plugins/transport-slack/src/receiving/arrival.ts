@@ -1,32 +1,5 @@
 import type { Incoming } from '@plugboard/channel-kit';
-
-/** The bot and its workspace, as `auth.test` names them. */
-export interface Account {
-  readonly team: string;
-  readonly teamName: string;
-  /** The id of the bot's user, which mentions have. */
-  readonly user: string;
-  readonly name: string;
-}
-
-/** Where a reply goes. */
-export interface SlackTo {
-  readonly channel: string;
-  /** The first message of the thread. Without it the reply is an ordinary post. */
-  readonly thread?: string;
-  /** The sender and its workspace: a stream outside of direct messages has them as recipients. */
-  readonly user: string;
-  readonly team: string;
-  /** A message that is older than the reply. */
-  readonly since?: string;
-}
-
-/** An image that was sent. */
-export interface SlackImage {
-  readonly url: string;
-  /** Bytes. */
-  readonly size: number;
-}
+import type { SlackImage, SlackTo } from '../base/slack.js';
 
 export type SlackIncoming = Incoming<SlackTo, SlackImage>;
 

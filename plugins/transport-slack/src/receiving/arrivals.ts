@@ -1,5 +1,6 @@
-import type { Account, Arrival } from './arrival.js';
-import { fieldsOf, listOf } from './fields.js';
+import { fieldsOf, listOf } from '../base/fields.js';
+import type { Account } from '../base/slack.js';
+import type { Arrival } from './arrival.js';
 import { commandArrival, pressArrival, stopArrival } from './interactions.js';
 import { messageArrival } from './messages.js';
 

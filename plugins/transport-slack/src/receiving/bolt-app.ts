@@ -1,7 +1,7 @@
 import type { App, Receiver } from '@slack/bolt';
+import type { Fields } from '../base/fields.js';
+import { ACTION } from '../base/slack.js';
 import { type Bolt, SilentLogger } from '../web-api/web-client.js';
-import type { Fields } from './fields.js';
-import { ACTION } from './interactions.js';
 
 /** Hands a delivery to Bolt. Resolves once it is durable: only then may Slack be told. */
 export type Process = (body: Fields) => Promise<void>;

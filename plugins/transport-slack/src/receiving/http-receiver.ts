@@ -1,9 +1,9 @@
 import { parse } from 'node:querystring';
 import type { Clock, Logger, PluginContext } from '@plugboard/kernel';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute } from '@plugboard/transport-http';
+import { type Fields, fieldsOf } from '../base/fields.js';
 import type { Bolt } from '../web-api/web-client.js';
 import type { Process } from './bolt-app.js';
-import { type Fields, fieldsOf } from './fields.js';
 
 interface Receiving {
   readonly bolt: Bolt;

@@ -1,9 +1,8 @@
-import type { Account, Arrival, SlackTo } from './arrival.js';
-import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../base/fields.js';
+import { ACTION, type Account, type SlackTo } from '../base/slack.js';
+import type { Arrival } from './arrival.js';
 import { idOf } from './messages.js';
 
-/** Begins the action id of each button that this plugin sends. */
-export const ACTION = 'plugboard_line';
 const COMMANDS = ['new', 'stop', 'agent', 'help', 'start'];
 
 /**

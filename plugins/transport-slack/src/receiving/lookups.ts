@@ -1,6 +1,6 @@
+import type { Account, SlackTo } from '../base/slack.js';
 import { failureOf } from '../web-api/call-failure.js';
 import type { WebClient } from '../web-api/web-client.js';
-import type { Account, SlackTo } from './arrival.js';
 import { plainText } from './plain-text.js';
 
 /** People whose workspace is remembered. */

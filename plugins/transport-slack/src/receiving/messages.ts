@@ -1,5 +1,6 @@
-import type { Account, Arrival, SlackImage, SlackTo } from './arrival.js';
-import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../base/fields.js';
+import type { Account, SlackImage, SlackTo } from '../base/slack.js';
+import type { Arrival } from './arrival.js';
 import { plainText } from './plain-text.js';
 
 /** Messages of people. Others are changes, deletions, and what the platform itself writes. */

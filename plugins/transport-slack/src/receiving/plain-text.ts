@@ -1,4 +1,4 @@
-import type { Account } from './arrival.js';
+import type { Account } from '../base/slack.js';
 
 const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&' };
 

@@ -1,9 +1,9 @@
 import type { Clock } from '@plugboard/kernel';
 import type { SocketModeReceiver } from '@slack/bolt';
+import { type Fields, fieldsOf } from '../base/fields.js';
 import { refusalOf } from '../web-api/identify.js';
 import { type Bolt, clientOptions, SilentLogger } from '../web-api/web-client.js';
 import type { Process } from './bolt-app.js';
-import { type Fields, fieldsOf } from './fields.js';
 
 /** Milliseconds until a connection must be greeted. */
 const HELLO_TIMEOUT = 15_000;

@@ -1,7 +1,7 @@
 import type { Outgoing } from '@plugboard/channel-kit';
-import type { SlackTo } from '../receiving/arrival.js';
-import { fieldsOf } from '../receiving/fields.js';
-import { ACTION } from '../receiving/interactions.js';
+import { fieldsOf } from '../base/fields.js';
+import type { SlackTo } from '../base/slack.js';
+import { ACTION } from '../base/slack.js';
 
 /** What is kept of an answer that was streamed. */
 export interface Kept {

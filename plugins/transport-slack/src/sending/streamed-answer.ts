@@ -1,6 +1,6 @@
 import type { GrowingAnswer, LiveAnswer } from '@plugboard/channel-kit';
 import type { Clock } from '@plugboard/kernel';
-import type { SlackTo } from '../receiving/arrival.js';
+import type { SlackTo } from '../base/slack.js';
 import { failureOf } from '../web-api/call-failure.js';
 import type { WebClient } from '../web-api/web-client.js';
 import type { Kept } from './content.js';

@@ -1,4 +1,4 @@
-import type { Account } from '../receiving/arrival.js';
+import type { Account } from '../base/slack.js';
 import { failureOf, TOKEN_ERRORS } from './call-failure.js';
 import type { WebClient } from './web-client.js';
 

@@ -1,4 +1,4 @@
-import type { SlackImage } from '../receiving/arrival.js';
+import type { SlackImage } from '../base/slack.js';
 
 /** Bytes of an image. */
 const MAX_SIZE = 10 * 1024 * 1024;

@@ -1,5 +1,6 @@
 import t from 'tap';
-import type { Account, Arrival } from '../../src/receiving/arrival.js';
+import type { Account } from '../../src/base/slack.js';
+import type { Arrival } from '../../src/receiving/arrival.js';
 import { arrivalOf } from '../../src/receiving/arrivals.js';
 import { commandOf, eventOf, mentionOf, messageOf, pressOf } from '../support/slack-events.js';
 

@@ -1,6 +1,6 @@
 import type { LiveAnswer } from '@plugboard/channel-kit';
 import t, { type Test } from 'tap';
-import type { SlackTo } from '../../src/receiving/arrival.js';
+import type { SlackTo } from '../../src/base/slack.js';
 import type { Kept, SlackOutgoing } from '../../src/sending/content.js';
 import { type Opened, opened } from '../support/opened.js';
 import type { SlackMessage } from '../support/slack-conversations.js';

@@ -2,8 +2,9 @@ import type { ChannelInbox, Receipt } from '@plugboard/channel-kit';
 import { definePlugin } from '@plugboard/kernel';
 import { ManualClock, type TestContext, testContext } from '@plugboard/testing';
 import type { Test } from 'tap';
+import type { SlackImage, SlackTo } from '../../src/base/slack.js';
 import { configSchema, type SlackConfig } from '../../src/config.js';
-import type { SlackImage, SlackIncoming, SlackTo } from '../../src/receiving/arrival.js';
+import type { SlackIncoming } from '../../src/receiving/arrival.js';
 import { HttpReceiver } from '../../src/receiving/http-receiver.js';
 import { SlackPlatform } from '../../src/slack-platform.js';
 import { APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackServer } from './slack-server.js';
@@ -63,7 +64,7 @@ export async function opened(t: Test, mode: 'socket' | 'http' = 'socket', more: 
     apiVersion: 1,
     summary: 'Holds the context.',
     configSchema,
-    register: () => ({ start() {} }),
+    register: ({ state }) => ({ start: () => void state }),
   });
   const config = { botToken: BOT_TOKEN, apiUrl: slack.apiUrl, agent: 'helper', ...own, ...more };
   const ctx = testContext(plugin, { config, clock, entry: 'transports.slack' });
