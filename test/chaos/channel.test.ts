@@ -61,7 +61,7 @@ t.test(`a channel that is killed ${KILLS} times answers each message exactly onc
     killed.resolve();
   }
   victim.launch();
-  while (new Set(platform.replies.map(({ id }) => id)).size < platform.messages.length) await wait(20);
+  while (new Set(platform.replies.map(({ replyTo }) => replyTo)).size < platform.messages.length) await wait(20);
   t.equal(await victim.stop(), 0);
 
   const stored = await victim.read(
@@ -79,8 +79,10 @@ t.test(`a channel that is killed ${KILLS} times answers each message exactly onc
     );
     for (const [index, { id }] of own.entries()) texts[id] = String(messages[2 * index + 1]?.content);
   }
-  for (const { id, text } of platform.replies) if (texts[id] !== text) t.fail(`the reply to message ${id} is not what is stored`);
-  const repeated = platform.replies.length - platform.messages.length;
+  for (const { replyTo, text } of platform.replies)
+    if (texts[Number(replyTo)] !== text) t.fail(`the reply to message ${replyTo} is not what is stored`);
+  t.equal(platform.replies.length, platform.messages.length, 'each message has one reply');
+  const repeated = platform.sent - platform.replies.length;
   t.comment(
     `${platform.messages.length} messages, ${asked - platform.messages.length} turns cut, ${repeated} replies sent again`,
   );

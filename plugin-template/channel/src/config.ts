@@ -1,3 +1,4 @@
+import { channelOptions } from '@plugboard/channel-kit';
 import type { Infer, JsonSchema } from '@plugboard/kernel';
 
 /** The options of an entry. They are validated before `register` is called. */
@@ -6,7 +7,7 @@ export const configSchema = {
   properties: {
     url: { type: 'string', format: 'url', description: 'Address of the platform.' },
     token: { type: 'string', minLength: 1, secret: true, description: 'Sent as `Authorization: Bearer …`.' },
-    agent: { type: 'string', minLength: 1, description: 'Agent that answers.' },
+    ...channelOptions,
   },
   required: ['url', 'token', 'agent'],
   additionalProperties: false,

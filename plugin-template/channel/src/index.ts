@@ -1,6 +1,7 @@
+import { checkChannel, openChannel } from '@plugboard/channel-kit';
 import { definePlugin } from '@plugboard/kernel';
 import { configSchema } from './config.ts';
-import { StarterChannel } from './starter-channel.ts';
+import { StarterPlatform } from './platform.ts';
 
 export default definePlugin({
   name: 'plugboard-transport-starter',
@@ -9,16 +10,9 @@ export default definePlugin({
   configSchema,
   // The platform gives its messages to one poller: a reload stops the old one first.
   exclusive: true,
-  check({ agent }, { entries }) {
-    const agents = entries('agents');
-    if (agents.includes(agent)) return [];
-    return [{ path: ['agent'], message: `there is no agent "${agent}"; known: ${agents.join(', ') || 'none'}` }];
-  },
+  check: checkChannel,
   register(ctx) {
-    const channel = new StarterChannel(ctx);
-    return {
-      start: () => channel.start(),
-      stop: (signal) => channel.stop(signal),
-    };
+    const { url, token } = ctx.config;
+    return openChannel(ctx, new StarterPlatform(url, token, () => ctx.state.get('offset')));
   },
 });

@@ -1,5 +1,7 @@
-/** A message from the platform. */
-export interface Incoming {
+import type { ChannelInbox, Outgoing, Platform, SendResult } from '@plugboard/channel-kit';
+
+/** A message as the platform has it. */
+interface ChatMessage {
   /** Grows with each message. */
   readonly id: number;
   readonly chat: string;
@@ -7,58 +9,82 @@ export interface Incoming {
   readonly text: string;
 }
 
-/** An answer to a message. */
-export interface Reply {
-  /** The id of the message. The platform ignores a second reply to it. */
-  readonly id: number;
+/** Where a reply goes. */
+interface To {
   readonly chat: string;
-  readonly text: string;
 }
 
+/** Characters of one message. */
+const MAX_TEXT = 4_000;
+/** Milliseconds. */
+const POLL_TIMEOUT = 60_000;
+const SEND_TIMEOUT = 10_000;
+
 /** The platform's API: replace it with that of yours. */
-export class Platform {
+export class StarterPlatform implements Platform<To> {
+  readonly name = 'starter';
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #offset: () => Promise<unknown>;
 
-  constructor(url: string, token: string) {
+  /** @param offset reads the id of the last message that was taken. */
+  constructor(url: string, token: string, offset: () => Promise<unknown>) {
     this.#url = url;
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    this.#offset = offset;
   }
 
-  /**
-   * Waits for the first message after `offset`. @returns undefined if there is none for a while.
-   */
-  async next(offset: number, signal: AbortSignal): Promise<Incoming | undefined> {
-    const response = await fetch(`${this.#url}/messages?after=${offset}`, {
-      headers: this.#headers,
-      // A poll that never returns would silence the channel.
-      signal: AbortSignal.any([signal, AbortSignal.timeout(60_000)]),
-    });
-    if (!response.ok) throw await failure('GET /messages', response);
-    const [first] = (await response.json()) as readonly Incoming[];
-    return first;
+  /** Polls. If it throws, the kit says so, and calls it again. */
+  async run(inbox: ChannelInbox<To>, signal: AbortSignal): Promise<void> {
+    let offset = Number((await this.#offset()) ?? 0);
+    while (!signal.aborted) {
+      const messages = await this.#next(offset, signal);
+      inbox.connected();
+      if (messages.length === 0) continue;
+      offset = messages.at(-1)?.id ?? offset;
+      // Once this resolves, the messages are stored, and so is the offset. Then they are not asked
+      // for again.
+      await inbox.receive(messages.map(incoming), { offset });
+    }
   }
 
-  /**
-   * @returns whether the platform has taken the reply; false if it never will.
-   * @throws Error if a later attempt may succeed.
-   */
-  async send(reply: Reply): Promise<boolean> {
+  /** Splits at the limit of the platform. */
+  split(text: string): readonly string[] {
+    const characters = Array.from(text);
+    const count = Math.ceil(characters.length / MAX_TEXT);
+    return Array.from({ length: count }, (_, n) => characters.slice(n * MAX_TEXT, (n + 1) * MAX_TEXT).join(''));
+  }
+
+  /** The platform ignores an id that it knows, so a reply that is sent again is there once. */
+  async send({ id, index, to, text, replyTo }: Outgoing<To>, signal: AbortSignal): Promise<SendResult> {
     const response = await fetch(`${this.#url}/replies`, {
       method: 'POST',
       headers: this.#headers,
-      body: JSON.stringify(reply),
-      signal: AbortSignal.timeout(10_000),
+      body: JSON.stringify({ id: `${id}/${index}`, chat: to.chat, text, replyTo }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(SEND_TIMEOUT)]),
     });
-    const { ok, status } = response;
-    const isFinal = status >= 400 && status < 500 && ![401, 408, 429].includes(status);
-    if (!ok && !isFinal) throw await failure('POST /replies', response);
     await response.body?.cancel();
-    return ok;
+    const { ok, status, headers } = response;
+    if (ok) return { kind: 'sent' };
+    const reason = `the platform answered ${status}`;
+    if (status === 429) return { kind: 'later', reason, after: Number(headers.get('retry-after') ?? 1) * 1_000 };
+    return { kind: status >= 500 || status === 401 ? 'later' : 'never', reason };
+  }
+
+  async #next(offset: number, signal: AbortSignal): Promise<readonly ChatMessage[]> {
+    const response = await fetch(`${this.#url}/messages?after=${offset}`, {
+      headers: this.#headers,
+      // A poll that never returns would silence the channel.
+      signal: AbortSignal.any([signal, AbortSignal.timeout(POLL_TIMEOUT)]),
+    });
+    if (response.ok) return (await response.json()) as readonly ChatMessage[];
+    await response.body?.cancel();
+    throw new Error(`GET /messages was answered ${response.status}${response.status === 401 ? '; correct token' : ''}`);
   }
 }
 
-async function failure(request: string, response: Response): Promise<Error> {
-  await response.body?.cancel();
-  return new Error(`the platform answered ${request} with status ${response.status}`);
+/** A message as the kit takes it. Every chat of this platform has one person. */
+function incoming({ id: number, chat, sender, text }: ChatMessage) {
+  const id = String(number);
+  return { ids: [id], id, chat, to: { chat }, sender: { id: sender }, text, isPrivate: true, isAddressed: true };
 }

@@ -2,13 +2,29 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Incoming, Reply } from '../src/platform.ts';
 
-/** A platform over real HTTP. It keeps messages and counts replies. */
+interface Message {
+  readonly id: number;
+  readonly chat: string;
+  readonly sender: string;
+  readonly text: string;
+}
+
+interface Reply {
+  readonly id: string;
+  readonly chat: string;
+  readonly text: string;
+  /** The id of the message that it answers. */
+  readonly replyTo?: string;
+}
+
+/** A platform over real HTTP. It keeps messages and replies, each id once. */
 export class FakePlatform {
-  readonly messages: Incoming[] = [];
-  /** Every reply that was sent, in order. */
+  readonly messages: Message[] = [];
+  /** In order. */
   readonly replies: Reply[] = [];
+  /** Replies that were sent, those that it had already included. */
+  sent = 0;
   /** The status of the next answers to replies; 200 when there are none left. */
   readonly statuses: number[] = [];
   /** The polls that are open now, and the most at once. */
@@ -37,7 +53,9 @@ export class FakePlatform {
       let body = '';
       for await (const chunk of request.setEncoding('utf8')) body += chunk;
       const status = this.statuses.shift() ?? 200;
-      if (status === 200) this.replies.push(JSON.parse(body));
+      const reply = JSON.parse(body) as Reply;
+      this.sent++;
+      if (status === 200 && !this.replies.some(({ id }) => id === reply.id)) this.replies.push(reply);
       return void response.writeHead(status).end();
     }
     this.polls++;
