@@ -36,7 +36,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
   readonly #http: HttpReceiver | undefined;
   readonly #threads: AnsweredThreads;
   readonly #delivery: Delivery;
-  /** The first message makes its thread one in which the agent answers: the next one waits for it. */
+  /** The first message makes its thread one in which the agent answers: the next one waits. */
   readonly #inTurn = new InTurn();
   #isFailing = false;
   /** The answers that are streamed, by id, until their reply is sent. */
