@@ -73,7 +73,8 @@ t.test(
       asked++;
       await seen('model asked');
       const said = String(body.messages.at(-1)?.content);
-      return { text: ['An answer ', wait(random() * 1_500), `to ${said}.`] };
+      const pause = () => wait(random() * 1_000);
+      return { text: ['An ', pause(), 'answer ', pause(), `to ${said}.`] };
     });
 
     /** The messages of each session, in order. */

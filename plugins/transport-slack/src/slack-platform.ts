@@ -20,6 +20,11 @@ import { identify } from './web-api/identify.js';
 import { loadImage } from './web-api/load-image.js';
 import { clientOptions, loadBolt, type WebClient } from './web-api/web-client.js';
 
+/** Milliseconds for what is asked before an event is acknowledged: Slack waits 3 s for that. */
+const LOOKUP_TIMEOUT = 1_200;
+/** Milliseconds between two calls for a stream. All streams of a workspace share a limit. */
+const APPEND_EVERY = 1_000;
+
 type Inbox = ChannelInbox<SlackTo, SlackImage>;
 
 /**
@@ -59,7 +64,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     const client = await this.#client(signal);
     const account = await identify(client);
     this.#account = account;
-    const lookups = new Lookups(client, account);
+    const lookups = new Lookups(await this.#client(signal, LOOKUP_TIMEOUT), account);
     const process = boltApp(bolt, botToken, async (body) => {
       const arrival = arrivalOf(body, account, (ts) => this.#answerOf(ts));
       if (arrival) await this.#deliver(laneOf(arrival), () => this.#take(arrival, inbox, account, lookups));
@@ -82,13 +87,13 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
   live(answer: GrowingAnswer<SlackTo, Kept>): LiveAnswer | undefined {
     // What a crash cut is replaced by the whole: it is not continued.
     if (answer.to.thread === undefined || answer.kept !== undefined) return undefined;
-    const stream = new StreamedAnswer(answer, {
+    return new StreamedAnswer(answer, {
+      every: APPEND_EVERY * (1 + this.#streams.size),
       clock: this.#ctx.clock,
       client: (signal) => this.#client(signal),
+      begun: (stream) => this.#streams.set(answer.id, stream),
       stopped: (ts) => this.#stopped(answer, ts),
     });
-    this.#streams.set(answer.id, stream);
-    return stream;
   }
 
   async send(message: SlackOutgoing, signal: AbortSignal): Promise<SendResult<Kept>> {
@@ -108,10 +113,10 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     return loadImage(image, { apiUrl, botToken, signal });
   }
 
-  async #client(signal: AbortSignal): Promise<WebClient> {
+  async #client(signal: AbortSignal, timeout?: number): Promise<WebClient> {
     const { webApi } = await loadBolt();
     const { botToken, apiUrl } = this.#ctx.config;
-    return new webApi.WebClient(botToken, clientOptions(apiUrl, signal));
+    return new webApi.WebClient(botToken, clientOptions(apiUrl, signal, timeout));
   }
 
   /** Takes what arrives in a thread one after the other. The first failure of a row has a line. */

@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { checkOptions, eventually, ModelServer, pluginContract, type StartedServer, startServer } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
@@ -7,6 +10,17 @@ import { APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackServer } from './support/sla
 
 const check = { entries: (section: string) => (section === 'agents' ? ['helper'] : []) };
 const socket = { botToken: BOT_TOKEN, appToken: APP_TOKEN, agent: 'helper' };
+
+t.test('nothing of Slack is loaded before an entry starts', async (t) => {
+  // In a process of its own: this one has loaded it.
+  const root = join(import.meta.dirname, '../../..');
+  const loaded = async (name: string) => {
+    const code = `import(${JSON.stringify(name)}).then(() => console.log(Object.keys(require.cache).filter((file) => file.includes('@slack')).length))`;
+    return Number((await promisify(execFile)(process.execPath, ['-e', code], { cwd: root, env: {} })).stdout);
+  };
+  t.equal(await loaded('@plugboard/transport-slack'), 0);
+  t.ok((await loaded('@slack/bolt')) > 0);
+});
 
 t.test('fulfils the plugin contract', async (t) => {
   // A port on which nothing listens: the entry starts all the same.
@@ -182,6 +196,7 @@ t.test('the stop button of Slack ends the answer', async (t) => {
   models.enqueue({ text: ['Once upon', never.promise] });
   const ts = slack.conversations.ts();
   await deliver(mentionOf('C1', ts, '<@UBOT> Tell me a long story'));
+  slack.users.set('U1', { id: 'U1', team_id: 'T1' });
   const stream = await eventually(() => slack.conversations.answers.find(({ text }) => text === 'Once upon'));
   const event = { type: 'agent_session_stopped', channel: 'C1', thread_ts: ts, user: 'U1', streaming_message_ts: [stream.ts] };
   await deliver(eventOf(event));

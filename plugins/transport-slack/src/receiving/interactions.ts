@@ -90,7 +90,6 @@ export function stop(to: SlackTo, stops: string | true, ids: readonly string[]):
   const isPrivate = chat.startsWith('D');
   return {
     incoming: { ids, chat, thread, to, sender: { id: user }, text: '', stops, isPrivate, isAddressed: true },
-    team: to.team,
     follows: false,
   };
 }

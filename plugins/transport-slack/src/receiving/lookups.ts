@@ -1,5 +1,4 @@
 import type { Account, SlackTo } from '../base/slack.js';
-import { failureOf } from '../web-api/call-failure.js';
 import type { WebClient } from '../web-api/web-client.js';
 import { plainText } from './plain-text.js';
 
@@ -31,15 +30,16 @@ export class Lookups {
     return person.team_id;
   }
 
-  /** The text of the message that began a thread. @returns undefined if it cannot be read. */
+  /**
+   * The text of the message that began a thread. @returns undefined if Slack does not show it in
+   * time: the message that replies to it goes to the agent alone.
+   */
   async beginningOf({ channel, thread }: SlackTo): Promise<string | undefined> {
     try {
       const { messages = [] } = await this.#client.conversations.replies({ channel, ts: String(thread), limit: 1 });
       return plainText(messages[0]?.text ?? '', this.#account) || undefined;
-    } catch (error) {
-      // Without the scope the message goes to the agent alone; without an answer it comes again.
-      if (failureOf(error).kind === 'refused') return undefined;
-      throw error;
+    } catch {
+      return undefined;
     }
   }
 }

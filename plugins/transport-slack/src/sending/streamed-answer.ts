@@ -12,8 +12,12 @@ const MAX_AGE = 4 * 60_000;
 const UNFINISHED = /<!?\w*$/;
 
 interface StreamDependencies {
+  /** The least milliseconds between two calls. */
+  readonly every: number;
   readonly clock: Clock;
   client(signal: AbortSignal): Promise<WebClient>;
+  /** There may be a message from now on: a reply will end it. */
+  begun(stream: StreamedAnswer): void;
   /** The person has pressed the stop button of the stream. */
   stopped(ts: string): Promise<void>;
 }
@@ -29,7 +33,7 @@ interface StreamDependencies {
  * 4. `Delivery` ends the stream with the rest of the text, or replaces the message.
  */
 export class StreamedAnswer implements LiveAnswer {
-  readonly every = 1_000;
+  readonly every: number;
   readonly #answer: GrowingAnswer<SlackTo, Kept>;
   readonly #dependencies: StreamDependencies;
   #kept: Kept | undefined;
@@ -41,6 +45,7 @@ export class StreamedAnswer implements LiveAnswer {
   #isRefused = false;
 
   constructor(answer: GrowingAnswer<SlackTo, Kept>, dependencies: StreamDependencies) {
+    this.every = dependencies.every;
     this.#answer = answer;
     this.#dependencies = dependencies;
   }
@@ -87,6 +92,7 @@ export class StreamedAnswer implements LiveAnswer {
     const client = await this.#dependencies.client(new AbortController().signal);
     if (this.ts !== undefined) return void (await client.chat.appendStream({ channel, ts: this.ts, markdown_text: text }));
     if (this.#kept === undefined) await this.#keep({ startedAt: clock.now() });
+    this.#dependencies.begun(this);
     const recipients = { recipient_team_id: team, recipient_user_id: user };
     const { ts } = await client.chat.startStream({ channel, thread_ts: String(thread), markdown_text: text, ...recipients });
     await this.#keep({ startedAt: clock.now(), ...(ts === undefined ? {} : { ts }) });

@@ -12,13 +12,16 @@ export async function loadBolt(): Promise<Bolt> {
   return (await import('@slack/bolt')).default;
 }
 
-/** The options of a client whose calls end with the signal, and are not repeated by themselves. */
-export function clientOptions(apiUrl: string, signal: AbortSignal): WebClientOptions {
+/**
+ * The options of a client whose calls end with the signal, and are not repeated by themselves.
+ * @param timeout milliseconds for one call.
+ */
+export function clientOptions(apiUrl: string, signal: AbortSignal, timeout = CALL_TIMEOUT): WebClientOptions {
   return {
     slackApiUrl: apiUrl,
     retryConfig: { retries: 0 },
     rejectRateLimitedCalls: true,
-    timeout: CALL_TIMEOUT,
+    timeout,
     logger: new SilentLogger(),
     allowAbsoluteUrls: false,
     fetch: (url, init) => fetch(url, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) }),

@@ -61,7 +61,11 @@ t.test('the message of another person that began the thread is quoted once', asy
   );
   slack.script('conversations.replies', { error: 'missing_scope' });
   await deliver(messageOf('C1', '2.1', '<@UBOT> why?', { thread_ts: '2.0', parent_user_id: 'U2' }));
-  t.match(inbox.taken[2], { text: 'why?', quoted: undefined }, 'without the scope it goes alone');
+  slack.script('conversations.replies', 'nothing');
+  await deliver(messageOf('C1', '4.1', '<@UBOT> why?', { thread_ts: '4.0', parent_user_id: 'U2' }));
+  for (const one of inbox.taken.slice(2))
+    t.match(one, { text: 'why?', quoted: undefined }, 'without the scope or an answer it goes alone');
+  t.equal(inbox.taken.length, 4);
 });
 
 t.test('CH-4 people of other workspaces are strangers, unless the options let them in', async (t) => {
@@ -69,10 +73,13 @@ t.test('CH-4 people of other workspaces are strangers, unless the options let th
     messageOf('C1', ts, '<@UBOT> Hi', { user: 'U9', team: 'T1', user_team: 'T9', source_team: 'T9' });
   const own = await receiving(t);
   await own.deliver(foreign('1.0'));
-  await own.deliver(
-    eventOf({ type: 'agent_session_stopped', channel: 'C1', thread_ts: '1.0', user: 'U9', streaming_message_ts: [] }),
-  );
-  t.notOk(own.inbox.taken.some(({ text }) => text === 'Hi'));
+  own.slack.users.set('U1', { id: 'U1', team_id: 'T1' });
+  own.slack.users.set('U9', { id: 'U9', team_id: 'T9' });
+  const stop = { type: 'agent_session_stopped', channel: 'C1', thread_ts: '1.0', streaming_message_ts: [] };
+  await own.deliver(eventOf({ ...stop, user: 'U9' }));
+  t.strictSame(own.inbox.taken, []);
+  await own.deliver(eventOf({ ...stop, user: 'U1' }));
+  t.match(own.inbox.taken, [{ stops: true, sender: { id: 'U1' } }]);
   const { inbox, deliver } = await receiving(t, { allow: ['U9'] });
   await deliver(foreign('1.0'));
   t.match(inbox.taken, [{ sender: { id: 'U9' } }], 'the kit decides by the list');
