@@ -7,6 +7,9 @@
  *     plugboard start      runs the server until it is stopped (SIGTERM, or Ctrl-C)
  *     plugboard chat       talks to an agent in the terminal
  *     plugboard reload     reloads the configuration of the running server
+ *     plugboard channels   lists the channels of the running server
+ *     plugboard pair       lets a sender of a channel in
+ *     plugboard outbox     lists replies of channels that failed, and sends them again
  *     plugboard check      checks the configuration and reports all mistakes
  *     plugboard plugins    lists the loaded plugins, their paths, and what they provide
  *     plugboard schema     prints the JSON Schema of the configuration file, for editors
@@ -40,10 +43,13 @@ import { PROGRAM } from './base/program.js';
 import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './command/arguments.js';
 import { CONFIG_OPTION, configFile, EXIT_CONFIG } from './command/config-option.js';
 import { EXPECTED, pluginCommand, pluginCommands } from './command/plugin-commands.js';
+import { channels } from './commands/channels.js';
 import { chat } from './commands/chat.js';
 import { check } from './commands/check.js';
 import { createPlugin } from './commands/create-plugin.js';
 import { init } from './commands/init.js';
+import { outbox } from './commands/outbox.js';
+import { pair } from './commands/pair.js';
 import { plugins } from './commands/plugins.js';
 import { reload } from './commands/reload.js';
 import { schema } from './commands/schema.js';
@@ -59,6 +65,9 @@ const commands: Readonly<Record<string, Command>> = {
   start,
   reload,
   chat,
+  channels,
+  pair,
+  outbox,
   check,
   plugins,
   schema,

@@ -220,7 +220,7 @@ export interface Lifecycle<C = unknown> {
   reconfigure?(next: Reconfiguration<C>, signal: AbortSignal): Promise<() => void> | (() => void);
   /**
    * Says how the running entry works, from memory and at once: probes ask often. While an entry
-   * that is not `optional` says `failed`, the server is not ready. Without it, a running entry works.
+   * that is not `optional` says `failed`, the server is not ready. Without it, the entry works.
    */
   health?(): EntryHealth;
   /**

@@ -122,12 +122,12 @@ export class Pairing {
   }
 
   #letters(): string {
-    let letters = '';
-    while (letters.length < CODE_LENGTH) {
-      const byte = Number.parseInt(this.#ids.hex(2), 16);
-      if (byte < 240) letters += ALPHABET[byte % ALPHABET.length]; // 240 = 8 × 30: no character is more frequent
+    for (;;) {
+      // 240 = 8 × 30: no character is more frequent.
+      const bytes = Buffer.from(this.#ids.hex(32), 'hex').filter((byte) => byte < 240);
+      const letters = Array.from(bytes.subarray(-CODE_LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]);
+      if (letters.length === CODE_LENGTH) return letters.join('');
     }
-    return letters;
   }
 }
 

@@ -10,6 +10,7 @@ import { Banner } from '../running/banner.js';
 import { BlockedSessions } from '../running/blocked-sessions.js';
 import { FileWatch } from '../running/file-watch.js';
 import { HangUps } from '../running/hang-ups.js';
+import { openOperatorSocket } from '../running/operator-socket.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
 import { endWhenBlocked } from '../running/watchdog.js';
@@ -65,7 +66,7 @@ export const start: CommandAction = {
     endWhenBlocked(blocked.file);
     await logWritten(); // the log of the start comes before the banner
     banner.ready();
-    recordConfig(server);
+    recordConfig(server, undefined, (folder) => openOperatorSocket(server, folder));
     flushCompileCache(); // a process that is killed later writes nothing
     if (args.has('watch')) await watch(server, reloads);
     return shutdown.exitCode;

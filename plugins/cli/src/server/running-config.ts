@@ -1,7 +1,17 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ConfigImage, Environment, HostServer } from '@plugboard/kernel/internal';
 import { serverInfo } from './server-info.js';
 
@@ -20,6 +30,8 @@ export interface RunningConfig {
   /** The number of reloads since the start, and the outcome of the last one. */
   readonly reloads: number;
   readonly outcome?: ReloadOutcome | undefined;
+  /** The socket on which it answers operators. Absent if it has none. */
+  readonly socket?: string | undefined;
 }
 
 /** What became of a reload. Only an applied one changes what the server uses. */
@@ -34,8 +46,13 @@ const SERVICES = '/run/plugboard';
  * temporary files. Other users cannot read the record. It is removed when the process exits.
  *
  * @param outcome of the reload after which it is recorded; absent after the start.
+ * @param openSocket opens the socket of the server for operators, in a folder. Called once.
  */
-export function recordConfig(server: HostServer, outcome?: ReloadOutcome): void {
+export function recordConfig(
+  server: HostServer,
+  outcome?: ReloadOutcome,
+  openSocket?: (folder: string) => string | undefined,
+): void {
   if (server.inspection.file === undefined) return;
   if (outcome !== undefined) reloads++;
   if (outcome === undefined || outcome === 'applied') since = new Date().toISOString();
@@ -45,6 +62,7 @@ export function recordConfig(server: HostServer, outcome?: ReloadOutcome): void 
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       requirePrivate(folder);
     }
+    if (openSocket) socket = openSocket(folder);
     const path = join(folder, `${idOf(server.inspection.file)}-${process.pid}.json`);
     const salt = randomBytes(16).toString('hex');
     const record: RunningConfig = {
@@ -56,9 +74,10 @@ export function recordConfig(server: HostServer, outcome?: ReloadOutcome): void 
       addresses: serverInfo(server).addresses,
       reloads,
       outcome,
+      socket,
     };
     const stale = readdirSync(folder).filter((name) => isRecord(name) && !isAlive(pidOf(name)));
-    for (const name of stale) rmSync(join(folder, name), { force: true });
+    for (const name of stale) removeRecord(join(folder, name));
     if (!recorded.has(path)) process.once('exit', () => rmSync(path, { force: true }));
     recorded.add(path);
     writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 });
@@ -71,7 +90,28 @@ export function recordConfig(server: HostServer, outcome?: ReloadOutcome): void 
   }
 }
 
+/** Removes the record of a process that was killed, and its socket. */
+function removeRecord(path: string): void {
+  try {
+    const { socket } = JSON.parse(readFileSync(path, 'utf8')) as RunningConfig;
+    if (socket !== undefined) removeSocket(socket);
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+/** Removes a socket and its folder, if they are there. */
+export function removeSocket(path: string): void {
+  try {
+    rmSync(path, { force: true });
+    rmdirSync(dirname(path));
+  } catch {
+    // the folder is gone, or has something else in it
+  }
+}
+
 const recorded = new Set<string>();
+let socket: string | undefined;
 let since = '';
 let reloads = 0;
 

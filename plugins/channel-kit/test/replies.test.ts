@@ -1,0 +1,175 @@
+import { eventually, ManualClock } from '@plugboard/testing';
+import t from 'tap';
+import { keysOf, opened } from './open-channel.js';
+import { ScriptedPlatform } from './scripted-platform.js';
+
+t.test('CH-1 a reply is sent until the platform takes it, after a crash too, without another model call', async (t) => {
+  const platform = new ScriptedPlatform();
+  platform.limit = 4;
+  const first = opened({ platform });
+  platform.results.push({ kind: 'sent', kept: { ts: 1 } }, new Error('connection reset'));
+  first.runtime.enqueue({ text: 'onetwothree!' });
+  await first.start();
+  await platform.say('Hi');
+  await eventually(() => first.logs.length === 1 && first.clock.pending === 1);
+  t.match(platform.attempts, [
+    { index: 0, count: 3, text: 'onet', mayHaveArrived: false, kept: undefined },
+    { index: 1, count: 3, text: 'woth', mayHaveArrived: false, kept: { ts: 1 } },
+  ]);
+
+  // The process is killed: nothing of the first life goes on.
+  const second = opened({ state: first.state });
+  second.platform.limit = 4;
+  await second.start();
+  await second.sent(2);
+  await eventually(() => second.channel.status().unsent === 0);
+  await second.stop();
+  t.match(second.platform.sent, [
+    { index: 1, text: 'woth', mayHaveArrived: true, kept: { ts: 1 } },
+    { index: 2, text: 'ree!', mayHaveArrived: false },
+  ]);
+  t.equal(new Set([...platform.sent, ...second.platform.sent].map(({ id }) => id)).size, 1, 'one id');
+  t.equal(second.runtime.requests.length, 0);
+  t.strictSame(
+    (await keysOf(second.state)).filter((key) => !key.startsWith('kit/id/')),
+    ['kit/stopped'],
+  );
+});
+
+t.test('CH-2 a reply that fails for good is listed, sent again from the part that failed, or dropped', async (t) => {
+  const { platform, channel, runtime, start, stop, sent, state, clock } = opened();
+  platform.limit = 4;
+  platform.results.push({ kind: 'sent', kept: 'one' }, { kind: 'never', reason: 'the bot was blocked' });
+  runtime.enqueue({ text: 'onetwo' }, { text: 'x'.repeat(30_000) });
+  await start();
+  await platform.say('Hi');
+  await eventually(() => channel.status().failed === 1);
+  const [failed] = await channel.outbox.failed();
+  t.match(failed, { chat: 'c1', text: 'onetwo', reason: 'the bot was blocked', attempts: 1, failedAt: clock.now() });
+  const id = String(failed?.id);
+  t.equal(await channel.outbox.send(id), true);
+  t.equal(await channel.outbox.send(id), false);
+  await sent(2);
+  t.match(platform.sent[1], { index: 1, text: 'wo', kept: 'one', mayHaveArrived: true });
+
+  platform.limit = 50_000;
+  platform.results.push({ kind: 'never', reason: 'too long' });
+  await platform.say('Hi');
+  await eventually(() => channel.status().failed === 1);
+  const [long] = await channel.outbox.failed();
+  t.equal(long?.text.length, 30_000);
+  t.equal(await channel.outbox.drop(String(long?.id)), true);
+  t.equal(await channel.outbox.drop(String(long?.id)), false);
+  t.match(channel.status(), { failed: 0, unsent: 0, waiting: 0 });
+  t.ok((await keysOf(state)).every((key) => key.startsWith('kit/id/')));
+
+  platform.results.push({ kind: 'never', reason: 'blocked' });
+  await platform.say('Hi');
+  await eventually(() => channel.status().failed === 1);
+  await stop();
+  clock.advance(30 * 24 * 3_600_000);
+  t.equal(channel.status().failed, 0, 'the list keeps it for 30 days');
+  t.strictSame(await channel.outbox.failed(), []);
+});
+
+t.test('what the platform asks to wait is kept to the second, for the chat alone, also after a restart', async (t) => {
+  const first = opened();
+  first.platform.results.push({ kind: 'later', reason: 'flood', after: 33_000 });
+  await first.start();
+  await first.platform.say('Hi');
+  await eventually(() => first.clock.pending === 1);
+  await first.platform.say('Hi again');
+  await first.platform.say('Hi', 'c2');
+  await first.sent(1);
+  t.strictSame(
+    first.platform.sent.map(({ chat }) => chat),
+    ['c2'],
+  );
+  await first.stop();
+
+  const second = opened({ state: first.state, clock: new ManualClock(first.clock.now()) });
+  await second.start();
+  await eventually(() => second.clock.pending === 1);
+  second.clock.advance(32_999);
+  t.equal(second.platform.attempts.length, 0);
+  second.clock.advance(1);
+  await second.sent(2);
+  await second.stop();
+});
+
+t.test('later replies of a chat wait ten minutes at most for one that is not taken', async (t) => {
+  const { platform, clock, start, stop, sent, channel } = opened();
+  const send = platform.send.bind(platform);
+  platform.send = async (message, signal) =>
+    message.replyTo === 'poison' ? { kind: 'later', reason: 'error 500' } : send(message, signal);
+  await start();
+  await platform.say('Hi', 'c1', { id: 'poison' });
+  await platform.say('Hi again');
+  await eventually(() => channel.status().unsent === 2 && clock.pending === 1);
+  for (let passed = 0; platform.sent.length === 0 && passed < 3_600_000; passed += 10_000) {
+    clock.advance(10_000);
+    await eventually(() => clock.pending > 0 || platform.sent.length > 0);
+    if (passed < 590_000) t.equal(platform.sent.length, 0);
+  }
+  await sent(1);
+  t.equal(channel.status().unsent, 1, 'it is tried on');
+  await stop();
+});
+
+t.test('when the platform is reached again, what waits is tried at once', async (t) => {
+  const { platform, clock, channel, start, stop, sent } = opened();
+  platform.results.push(...Array.from({ length: 5 }, () => new Error('unreachable')));
+  await start();
+  await platform.say('Hi');
+  for (let n = 1; n <= 5; n++) {
+    await eventually(() => platform.attempts.length === n && clock.pending === 1);
+    if (n < 5) clock.advance(60_000);
+  }
+  channel.failed('unreachable');
+  channel.connected();
+  await sent(1);
+  t.equal(platform.attempts.length, 6);
+  await stop();
+});
+
+t.test('a platform that never answers is given up after a minute, and after two seconds of a stop', async (t) => {
+  const { platform, clock, start, stop, logs } = opened();
+  platform.results.push('nothing', 'nothing');
+  await start();
+  await platform.say('Hi');
+  await eventually(() => platform.attempts.length === 1);
+  clock.advance(60_000);
+  await eventually(() => logs.length === 1);
+  t.match(logs[0], { reason: 'no answer in 60 s' });
+  await eventually(() => clock.pending === 1);
+  clock.advance(2_200);
+  await eventually(() => platform.attempts.length === 2);
+  const stopped = stop();
+  await eventually(() => clock.pending === 2);
+  clock.advance(2_000);
+  await stopped;
+});
+
+t.test('a store that fails while a reply is sent loses nothing', async (t) => {
+  const { platform, state, clock, channel, start, stop, logs } = opened();
+  await start();
+  const change = state.change.bind(state);
+  const fails = () => {
+    state.change = () => Promise.reject(new Error('disk full'));
+  };
+  platform.send = async (message) => {
+    platform.sent.push(message);
+    if (platform.sent.length === 1) fails();
+    else state.change = change;
+    return { kind: 'sent' };
+  };
+  await platform.say('Hi');
+  await eventually(() => logs.length === 1 && clock.pending === 1);
+  clock.advance(1_000);
+  await eventually(() => channel.status().unsent === 0);
+  await stop();
+  t.strictSame(
+    platform.sent.map(({ mayHaveArrived }) => mayHaveArrived),
+    [false, true],
+  );
+});
