@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { ChannelInbox, GrowingAnswer, LiveAnswer, Platform, SendResult } from '@plugboard/channel-kit';
 import type { PluginContext } from '@plugboard/kernel';
 import type { Account, SlackImage, SlackTo } from './base/slack.js';
@@ -76,7 +77,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     }
     this.#http.open({ bolt, process });
     connected();
-    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    if (!signal.aborted) await once(signal, 'abort');
     this.#http.close();
   }
 
@@ -100,7 +101,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     try {
       const client = await this.#client(signal);
       this.#account ??= await identify(client);
-      await this.#delivery.send(message, client, this.#account.user, this.#streams.get(message.id));
+      await this.#delivery.send(message, client, this.#account.user, this.#streams);
       this.#streams.delete(message.id);
       return { kind: 'sent' };
     } catch (error) {

@@ -48,7 +48,7 @@ export class HttpReceiver {
   async #handle({ body, headers }: HttpRequest): Promise<HttpReply> {
     const receiving = this.#receiving;
     if (receiving === undefined) throw new HttpError(503, 'The channel does not run.', { code: 'unavailable' });
-    const text = new TextDecoder().decode(body as Uint8Array);
+    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(body as Uint8Array);
     if (!this.#isSigned(receiving.bolt, text, headers)) {
       if (!this.#isForged)
         this.#log.warn('a request has a wrong signature; if Slack sent it, copy the signing secret of the app');

@@ -39,10 +39,19 @@ export class Delivery {
     this.#log = log;
   }
 
-  /** @throws the error of the client if the part has not arrived, or may not have. */
-  async send(message: SlackOutgoing, client: WebClient, bot: string, stream: StreamedAnswer | undefined): Promise<void> {
+  /**
+   * @param streams the answers that are streamed now, by id.
+   * @throws the error of the client if the part has not arrived, or may not have.
+   */
+  async send(
+    message: SlackOutgoing,
+    client: WebClient,
+    bot: string,
+    streams: ReadonlyMap<string, StreamedAnswer>,
+  ): Promise<void> {
+    const stream = streams.get(message.id);
     if (message.index === 0 && message.kept !== undefined && stream?.isRefused !== true) {
-      const ts = message.kept.ts ?? (await this.#unfinished(message, client, bot));
+      const ts = message.kept.ts ?? (await this.#unfinished(message, client, bot, streams));
       if (ts !== undefined && (await this.#complete(message, client, ts, stream))) return;
     }
     if (message.mayHaveArrived && (await this.#search(message, client, (found) => isPart(found, message)))) return;
@@ -71,9 +80,15 @@ export class Delivery {
   }
 
   /** The message of a stream whose beginning was not acknowledged: the bot's only unnamed one. */
-  async #unfinished(message: SlackOutgoing, client: WebClient, bot: string): Promise<string | undefined> {
+  async #unfinished(
+    message: SlackOutgoing,
+    client: WebClient,
+    bot: string,
+    streams: ReadonlyMap<string, StreamedAnswer>,
+  ): Promise<string | undefined> {
     const { since = '' } = message.to;
-    const isIt = ({ ts = '', user, metadata }: Found) => ts > since && user === bot && metadata === undefined;
+    const others = new Set(streams.values().map(({ ts }) => ts));
+    const isIt = ({ ts = '', user, metadata }: Found) => ts > since && user === bot && metadata === undefined && !others.has(ts);
     return (await this.#search(message, client, isIt))?.ts;
   }
 

@@ -32,11 +32,13 @@ export async function loadImage({ url }: SlackImage, { apiUrl, botToken, signal 
   return bytesOf(response);
 }
 
-/** Files are on hosts of Slack: `files.slack.com`, or where its API is. */
+/** Files are on hosts below the one of the API: `files.slack.com`. */
 function isOfSlack(url: string, apiUrl: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, origin } = new URL(url);
-  return (protocol === 'https:' && /(?:^|\.)slack\.com$/.test(hostname)) || origin === new URL(apiUrl).origin;
+  const api = new URL(apiUrl);
+  const isBelow = ['slack.com', api.hostname].some((host) => hostname === host || hostname.endsWith(`.${host}`));
+  return origin === api.origin || (protocol === 'https:' && isBelow);
 }
 
 async function bytesOf({ body }: Response): Promise<Uint8Array | undefined> {

@@ -208,6 +208,17 @@ t.test('CH-1 a stream whose beginning was not acknowledged is found, and repaire
   );
 });
 
+t.test('CH-1 the stream of the next answer is not taken for one that was cut', async (t) => {
+  const entry = await answering(t);
+  const next = entry.platform.live({ id: 'msg_2', chat: 'C1', to: THREAD, sender: { id: 'U1' }, keep: async () => {} });
+  await next?.show('The next', signal);
+  await entry.reply('Hello world.', { kept: { startedAt: 0 } });
+  t.match(
+    entry.answers().map(({ text }) => text),
+    ['The next', 'Hello world.'],
+  );
+});
+
 t.test('CH-1 a post that may have arrived is looked for by its metadata, and not posted twice', async (t) => {
   for (const to of [THREAD, { channel: 'D1', user: 'U1', team: 'T1', since: '1790000000.000001' }]) {
     const entry = await answering(t);
