@@ -44,7 +44,7 @@ log: { level: warn }
 `;
 
 t.test(
-  `CH-6 an entry of Slack that is killed ${KILLS} times runs each message once, and each answer is there once`,
+  `CH-1 CH-6 an entry of Slack that is killed ${KILLS} times runs each message once, and each answer is there once`,
   async (t) => {
     t.setTimeout(LIMIT);
     t.comment(`PLUGBOARD_SEED=${SEED}`);
