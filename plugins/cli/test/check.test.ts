@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { distribution, distributionWith, plugin, run } from './plugboard.js';
+import { distribution, distributionWith, Plugboard, plugin, run } from './plugboard.js';
 
 t.test('a valid configuration is summarized, and nothing is started', async (t) => {
   const cwd = t.testdir(
@@ -105,4 +105,18 @@ t.test('a module that Node.js takes for CommonJS is reported with the cure', asy
     const cure = /odd.js as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module$/m;
     t.match(await run(t, ['check'], { cwd }), { code: 78, stderr: cure });
   }
+});
+
+t.test('check and start warn of a channel whose state ends with the process', async (t) => {
+  const desk = `desk: { use: webhook, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw, replyUrl: "https://crm.example.com/", agent: a }`;
+  const yaml = `transports: { http: { port: 0 }, ${desk} }\nmodels: { demo: {} }\nagents: { a: { model: demo } }\n`;
+  const warning = /warning:? +desk: messages that wait, .*in memory.*sessions: \{ use: sqlite, path: \.\/sessions\.db \}/;
+  const cwd = t.testdir({ 'plugboard.yaml': yaml, 'durable.yaml': `${yaml}sessions: { use: sqlite, path: ./s.db }\n` });
+  t.match(await run(t, ['check'], { cwd }), { code: 0, stderr: warning });
+  t.match(await run(t, ['check', '-c', 'durable.yaml'], { cwd }), { code: 0, stderr: '' });
+  const program = new Plugboard(t, ['start'], { cwd });
+  await program.prints('channels');
+  t.match(program.stdout, warning);
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
 });

@@ -7,7 +7,7 @@ import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option
 import { reportBlocking } from '../diagnosis/block-report.js';
 import { composeServer } from '../server/compose.js';
 import { previewReloads } from '../server/reload-preview.js';
-import { accessOf, serverInfo } from '../server/server-info.js';
+import { accessOf, channelsInMemory, serverInfo } from '../server/server-info.js';
 
 /** Runs all phases but the start. Opens nothing. */
 export const check: CommandAction = {
@@ -35,6 +35,8 @@ export const check: CommandAction = {
       ...laterTools(server),
     ];
     terminal.print(`${validLine(file)}\n${table(rows)}`);
+    const lost = channelsInMemory(info);
+    if (lost !== undefined) terminal.note(`warning: ${lost}`);
     for (const warning of server.inspection.warnings) terminal.note(`warning: ${warning}`);
     return 0;
   },

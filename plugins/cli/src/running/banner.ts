@@ -2,7 +2,7 @@ import type { HostServer } from '@plugboard/kernel/internal';
 import { PROGRAM } from '../base/program.js';
 import { table } from '../command/arguments.js';
 import { routesOf } from '../server/descriptions.js';
-import { accessOf, type ServerInfo, serverInfo } from '../server/server-info.js';
+import { accessOf, channelsInMemory, type ServerInfo, serverInfo } from '../server/server-info.js';
 
 type Row = readonly [string, string];
 
@@ -66,6 +66,7 @@ export class Banner {
     this.#printed = true;
     const info = serverInfo(this.#server);
     const { agents, models, sessions, auth, listens } = info;
+    const lost = channelsInMemory(info);
     const rows: Row[] = [
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],
       ['models', models.join(', ') || 'none: the server is not ready without one'],
@@ -73,6 +74,7 @@ export class Banner {
       ['process', String(process.pid)],
       ['access', accessOf(info)],
       ...(auth.length === 0 && listens ? [OPEN_WARNING] : []),
+      ...(lost === undefined ? [] : [['warning', lost] as const]),
     ];
     this.#print(`plugboard ${PROGRAM.version}\n`);
     this.#rows(rows);

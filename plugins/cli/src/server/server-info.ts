@@ -48,6 +48,13 @@ function isChannel(points: readonly string[]): boolean {
   return points.length === 0 || points.includes(Channels.id);
 }
 
+/** What a restart loses of channels whose state is in memory; undefined if nothing. */
+export function channelsInMemory({ channels, sessions }: ServerInfo): string | undefined {
+  if (channels.length === 0 || sessions !== 'memory') return undefined;
+  const kept = 'messages that wait, replies, and who is paired';
+  return `${channels.join(', ')}: ${kept}, are in memory and end with the process; set sessions: { use: sqlite, path: ./sessions.db }`;
+}
+
 /** How callers reach the server, for people. */
 export function accessOf({ auth, listens }: ServerInfo): string {
   if (auth.length > 0) return `with a credential (${auth.join(', ')})`;
