@@ -8,7 +8,7 @@ import { rounds } from '../support/rounds.js';
 import { seeded } from '../support/seeded.js';
 import { Victim } from './victim.js';
 
-const KILLS = rounds({ short: 5, long: 44, soak: 220 });
+const KILLS = rounds({ short: 3, long: 44, soak: 220 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 44);
 const LIMIT = 90_000 + KILLS * 10_000;
 t.setTimeout(LIMIT);
@@ -73,7 +73,7 @@ t.test(
       asked++;
       await seen('model asked');
       const said = String(body.messages.at(-1)?.content);
-      const pause = () => wait(random() * 1_000);
+      const pause = () => wait(random() * (KILLS > 3 ? 2_500 : 1_000));
       return { text: ['An ', pause(), 'answer ', pause(), `to ${said}.`] };
     });
 
@@ -103,7 +103,7 @@ t.test(
       left = 1 + Math.floor(random() * 3);
       point = POINTS[kill % POINTS.length] ?? '';
       victim.launch();
-      const isSeen = await Promise.race([dead.promise.then(() => true), wait(12_000).then(() => false)]);
+      const isSeen = await Promise.race([dead.promise.then(() => true), wait(KILLS > 3 ? 12_000 : 6_000).then(() => false)]);
       died[isSeen ? point : 'any time'] = (died[isSeen ? point : 'any time'] ?? 0) + 1;
       point = '';
       if (!isSeen) await victim.kill();
