@@ -51,7 +51,7 @@ export class Delivery {
   ): Promise<void> {
     const stream = streams.get(message.id);
     if (message.index === 0 && message.kept !== undefined && stream?.isRefused !== true) {
-      const ts = message.kept.ts ?? (await this.#unfinished(message, client, bot, streams));
+      const ts = message.kept.ts ?? stream?.ts ?? (await this.#unfinished(message, client, bot, streams));
       if (ts !== undefined && (await this.#complete(message, client, ts, stream))) return;
     }
     if (message.mayHaveArrived && (await this.#search(message, client, (found) => isPart(found, message)))) return;
