@@ -65,7 +65,7 @@ await t.test('plugboard init writes a distribution, which npm installs from the 
   const files = ['.dockerignore', '.env.example', '.gitignore', 'Dockerfile', 'README.md', 'compose.yaml', 'my-agents.service'];
   for (const file of files) t.ok(existsSync(join(site, file)), file);
   const manifest = JSON.parse(await readFile(join(site, 'package.json'), 'utf8'));
-  for (const name of [...Object.keys(manifest.dependencies), '@plugboard/testing']) {
+  for (const name of [...Object.keys(manifest.dependencies), '@plugboard/channel-kit', '@plugboard/testing']) {
     const [tarball] = globSync(`${name.replace('@', '').replace('/', '-')}-[0-9]*.tgz`, { cwd: tarballs });
     t.ok(tarball, `${name} is packed`);
     manifest.dependencies[name] = `file:${join(tarballs, tarball ?? '')}`;

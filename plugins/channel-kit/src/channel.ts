@@ -97,8 +97,9 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     await this.#chats.load(this.#budget, onSeq);
     this.#sender.start();
     this.#chats.start();
-    this.#ctx.host.stopRequested.addEventListener('abort', () => this.#close(), { once: true });
-    if (this.#ctx.host.stopRequested.aborted) this.#close();
+    const { stopRequested } = this.#ctx.host;
+    stopRequested.addEventListener('abort', this.#close, { once: true });
+    if (stopRequested.aborted) this.#close();
     this.#isOpen = true;
     this.#running = this.#connection.keep((signal) => this.#platform.run(this, signal), this.#stopping.signal);
   }
@@ -108,6 +109,7 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     const running = this.#running;
     if (!running) return;
     this.#running = undefined;
+    this.#ctx.host.stopRequested.removeEventListener('abort', this.#close);
     this.#close();
     const cut = await this.#chats.stop(signal);
     await this.#sender.stop(signal);
@@ -161,10 +163,10 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   }
 
   /** Takes no further message, and begins none. */
-  #close(): void {
+  readonly #close = () => {
     this.#stopping.abort();
     this.#chats.close();
-  }
+  };
 }
 
 /** Opens a channel over a platform, and shows it to operators. Called by `register`. */

@@ -1,11 +1,14 @@
+import type { StateStore } from '@plugboard/kernel';
 import { MemoryState } from '@plugboard/store-memory';
 import { eventually, ManualClock, ScriptedRuntime, SequentialIds } from '@plugboard/testing';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { rounds } from '../../../test/support/rounds.js';
+import { openStore } from '../../store-sqlite/test/open-store.js';
 import { MortalState } from './mortal-state.js';
 import { keysOf, opened } from './open-channel.js';
 import { ScriptedPlatform } from './scripted-platform.js';
 
-/** What is said, in two chats: turns, commands, a long answer, and one that is stopped. */
+/** What is said, in three chats: turns, commands, a long answer, and one that only a stop ends. */
 const SAID = [
   ['Hi', 'c1'],
   ['Hi', 'c2'],
@@ -13,6 +16,8 @@ const SAID = [
   ['A long one', 'c1'],
   ['/new', 'c2'],
   ['Again', 'c2'],
+  ['Forever', 'c3'],
+  ['/stop', 'c3'],
 ] as const;
 
 /**
@@ -30,7 +35,7 @@ async function tell(platform: ScriptedPlatform, acknowledged: Set<number>, isDea
 
 /** One life over what the earlier ones left. */
 async function live(
-  store: MemoryState,
+  store: StateStore,
   killAt: number,
   isKilledAfter: boolean,
   world: { readonly platform: ScriptedPlatform; readonly acknowledged: Set<number>; readonly ids: SequentialIds },
@@ -49,7 +54,8 @@ async function live(
   const runtime = new ScriptedRuntime({ agents: ['helper', 'other'], state });
   const run = runtime.run.bind(runtime);
   runtime.run = (request) => {
-    runtime.enqueue({ text: `${request.target.name} answers: ${request.messages.at(-1)?.content}` });
+    const text = request.messages.at(-1)?.content;
+    runtime.enqueue(text === 'Forever' ? { after: new Promise(() => {}) } : { text: `${request.target.name} answers: ${text}` });
     return run(request);
   };
   const life = opened({ platform, runtime, state, clock: new ManualClock(), ids: world.ids });
@@ -63,12 +69,33 @@ async function live(
   return state.isDead;
 }
 
-for (const isKilledAfter of [false, true]) {
-  t.test(`CH-6 killed at every change, ${isKilledAfter ? 'after' : 'before'} it, nothing is lost or doubled`, async (t) => {
+/** Each game begins with nothing. */
+async function clear(store: StateStore): Promise<void> {
+  const entry = 'transports.desk';
+  const keys = await keysOf(store);
+  await store.change(keys.map((key) => ({ entry, key, text: undefined })));
+}
+
+const STORES: Readonly<Record<string, (t: Test) => StateStore>> = {
+  memory: () => new MemoryState(new ManualClock()),
+  SQLite: (t) => {
+    const { store, close } = openStore(t.testdir());
+    t.teardown(close);
+    return store.state;
+  },
+};
+
+const GAMES = Object.keys(STORES).flatMap((name) => [false, true].map((isKilledAfter) => [name, isKilledAfter] as const));
+
+for (const [name, isKilledAfter] of GAMES) {
+  const when = isKilledAfter ? 'after' : 'before';
+  t.test(`CH-6 killed at every change, ${when} it, nothing is lost or doubled over ${name}`, async (t) => {
+    const store = STORES[name]?.(t) ?? new MemoryState(new ManualClock());
     let kills = 0;
-    for (let killAt = 1; ; killAt++) {
+    const step = name === 'SQLite' ? rounds({ short: 3, long: 1, soak: 1 }) : 1;
+    for (let killAt = 1; ; killAt += step) {
       const world = { platform: new ScriptedPlatform(), acknowledged: new Set<number>(), ids: new SequentialIds() };
-      const store = new MemoryState(new ManualClock());
+      await clear(store);
       const wasKilled = await live(store, killAt, isKilledAfter, world);
       if (wasKilled) kills += 1;
       await live(store, Number.POSITIVE_INFINITY, false, world);
@@ -89,9 +116,15 @@ for (const isKilledAfter of [false, true]) {
         ['helper answers: Hi', 'A new conversation begins.', 'helper answers: Again'],
         `c2, killed at change ${killAt}`,
       );
+      t.match(
+        said('c3'),
+        [/^(?:Stopped\.|Nothing is running\. 1 waiting message was dropped\.)$/],
+        `c3, killed at change ${killAt}`,
+      );
+      t.equal(said('c3').length, 1);
       if (!wasKilled) break;
     }
     t.comment(`${kills} kills`);
-    t.ok(kills > 20);
+    t.ok(kills > 20 / step);
   });
 }

@@ -1,14 +1,16 @@
 import type { StateChange, StateStore } from '@plugboard/kernel';
 
 /**
- * A state whose process is killed at one of its changes: just before it, or just after. From then
- * on nothing that the process does has an effect, and it learns nothing more.
+ * A state whose process is killed at one of its changes: just before it, or just after. What was on
+ * its way to the store is stored by then. From then on the process learns nothing more, and nothing
+ * that it does has an effect.
  */
 export class MortalState implements StateStore {
   readonly #store: StateStore;
   readonly #killAt: number;
   readonly #isKilledAfter: boolean;
   readonly #killed = Promise.withResolvers<void>();
+  readonly #onTheWay = new Set<Promise<unknown>>();
   changes = 0;
   isDead = false;
 
@@ -24,26 +26,38 @@ export class MortalState implements StateStore {
     return this.#killed.promise;
   }
 
-  async get(entry: string, key: string): Promise<string | undefined> {
-    return this.isDead ? new Promise(() => {}) : this.#store.get(entry, key);
+  get(entry: string, key: string): Promise<string | undefined> {
+    return this.#ask(() => this.#store.get(entry, key));
   }
 
   async change(changes: readonly StateChange[]): Promise<void> {
-    if (this.isDead) return new Promise(() => {});
-    this.changes += 1;
-    const isLast = this.changes === this.#killAt;
-    if (!isLast || this.#isKilledAfter) await this.#store.change(changes);
-    if (!isLast) return;
+    if (!this.isDead) this.changes += 1;
+    if (this.isDead || this.changes !== this.#killAt) return this.#ask(() => this.#store.change(changes));
+    if (this.#isKilledAfter) await this.#store.change(changes);
     this.isDead = true;
+    await Promise.allSettled(this.#onTheWay);
     this.#killed.resolve();
     await new Promise(() => {});
   }
 
-  async compareAndSet(change: StateChange, expected: string | undefined): Promise<boolean> {
-    return this.isDead ? new Promise(() => {}) : this.#store.compareAndSet(change, expected);
+  compareAndSet(change: StateChange, expected: string | undefined): Promise<boolean> {
+    return this.#ask(() => this.#store.compareAndSet(change, expected));
   }
 
-  async list(...args: Parameters<StateStore['list']>): ReturnType<StateStore['list']> {
-    return this.isDead ? new Promise(() => {}) : this.#store.list(...args);
+  list(...args: Parameters<StateStore['list']>): ReturnType<StateStore['list']> {
+    return this.#ask(() => this.#store.list(...args));
+  }
+
+  /** The answer of the store, unless the process is dead when it comes. */
+  async #ask<T>(call: () => Promise<T>): Promise<T> {
+    if (this.isDead) return new Promise(() => {});
+    const answer = call();
+    this.#onTheWay.add(answer);
+    try {
+      const value = await answer;
+      return this.isDead ? await new Promise<T>(() => {}) : value;
+    } finally {
+      this.#onTheWay.delete(answer);
+    }
   }
 }

@@ -11,7 +11,7 @@ import type { StoredMessage } from '../state/records.js';
 import type { Sequence } from '../state/sequence.js';
 import type { WaitingBudget } from '../state/waiting-budget.js';
 import type { Admission } from './admission.js';
-import { incomingFault } from './incoming-fault.js';
+import { incomingFault, withShownName } from './incoming.js';
 import type { PairedSender, Pairing } from './pairing.js';
 
 /** Messages of a chat that wait. The next one is refused aloud. */
@@ -118,8 +118,9 @@ export class Inbox {
     return receipts;
   }
 
-  async #receiptOf(message: Incoming, transaction: Transaction): Promise<Receipt> {
+  async #receiptOf(given: Incoming, transaction: Transaction): Promise<Receipt> {
     const { admission, ctx } = this.#deps;
+    const message = withShownName(given);
     const fault = incomingFault(message);
     if (fault !== undefined) {
       ctx.log.error({ fault }, 'the platform handed in a message that cannot be kept; it is ignored');

@@ -17,3 +17,13 @@ export function idFault(what: string, id: string): string | undefined {
   const problem = sessionKeyProblem(id);
   return problem?.kind === 'malformed' ? `${what} is not valid: ${problem.why}` : undefined;
 }
+
+/** Characters of a sender's name. */
+const MAX_NAME = 100;
+
+/** The same message, with a name that operators and tools can be shown. */
+export function withShownName(message: Incoming): Incoming {
+  const { id, name } = message.sender;
+  const shown = name?.replaceAll(/\p{C}/gu, '').trim().slice(0, MAX_NAME).toWellFormed();
+  return { ...message, sender: shown ? { id, name: shown } : { id } };
+}
