@@ -138,7 +138,8 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
     const { sender, to, thread, isPrivate } = incoming;
     const isOpen = !pairing && allow === undefined;
     // Channels may be shared with other workspaces: their people are strangers.
-    if (isOpen && (team ?? (await lookups.teamOf(sender.id))) !== account.team) return;
+    const own: readonly unknown[] = [account.team, account.enterprise];
+    if (isOpen && !own.includes(team ?? (await lookups.teamOf(sender.id)))) return;
     const isInThread = thread !== undefined && !isPrivate;
     const isKnown = isInThread && (follows || begunBy !== undefined) && (await this.#threads.has(to));
     const isAddressed = incoming.isAddressed || (follows && isKnown);

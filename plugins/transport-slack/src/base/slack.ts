@@ -2,6 +2,8 @@
 export interface Account {
   readonly team: string;
   readonly teamName: string;
+  /** The organization of the workspace, which some events have in its place. */
+  readonly enterprise?: string | undefined;
   /** The id of the bot's user, which mentions have. */
   readonly user: string;
   readonly name: string;
