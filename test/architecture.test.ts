@@ -310,6 +310,7 @@ const LIBRARIES = [
   'plugins/openai-protocol',
   'plugins/open-responses',
   'plugins/turn-routes',
+  'plugins/channel-kit',
 ];
 
 t.test('every plugin has the same files', async (t) => {

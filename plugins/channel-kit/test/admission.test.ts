@@ -153,7 +153,7 @@ t.test('PA-3 an operator pairs by code, durably; the refused message was not kep
 });
 
 t.test('PA-4 `allow` needs no code, and alone decides without pairing', async (t) => {
-  const receipts = async (config: object) => {
+  const receipts = async (config: Readonly<Record<string, unknown>>) => {
     const { platform, channel, start, stop } = opened({ config });
     await start();
     const found = [await platform.say('Hi', 'p', { sender: { id: 'ann' } }), await platform.say('Hi', 'p', stranger)];
@@ -192,7 +192,7 @@ t.test('what waits has a budget in bytes, for messages of any size', async (t) =
   t.equal(await platform.say(long), 'taken');
   await eventually(() => runtime.requests.length === 1);
   t.equal(runtime.requests[0]?.messages[0]?.content, long, 'pieces come together again');
-  const receipts = [];
+  const receipts: string[] = [];
   for (let n = 0; n < 6; n++) receipts.push(await platform.say(long));
   t.ok(receipts.includes('taken') && receipts.at(-1) === 'full', receipts.join());
   gate.resolve();

@@ -173,3 +173,20 @@ t.test('a store that fails while a reply is sent loses nothing', async (t) => {
     [false, true],
   );
 });
+
+t.test('a platform cannot ask for no wait, nor for an endless one', async (t) => {
+  const { platform, clock, channel, start, stop } = opened();
+  platform.results.push({ kind: 'later', reason: 'flood', after: 0 }, { kind: 'later', reason: 'flood', after: 1e12 });
+  await start();
+  await platform.say('Hi');
+  await eventually(() => platform.attempts.length === 1 && clock.pending === 1);
+  clock.advance(999);
+  t.equal(clock.pending, 1);
+  clock.advance(1);
+  await eventually(() => platform.attempts.length === 2 && clock.pending === 1);
+  platform.results.push({ kind: 'later', reason: 'flood', after: 1e12 });
+  clock.advance(24 * 3_600_000);
+  await eventually(() => channel.status().failed === 1);
+  t.match(await channel.outbox.failed(), [{ reason: 'tried for a day: flood', attempts: 3 }]);
+  await stop();
+});

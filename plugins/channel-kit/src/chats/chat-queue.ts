@@ -188,8 +188,10 @@ export class ChatQueue {
 
   #remove(ended: readonly QueuedMessage[]): void {
     for (const message of ended) {
+      const index = this.#waiting.indexOf(message);
+      if (index < 0) continue;
       message.release?.();
-      this.#waiting.splice(this.#waiting.indexOf(message), 1);
+      this.#waiting.splice(index, 1);
     }
   }
 }

@@ -68,7 +68,8 @@ export class Sender {
 
   add(reply: PendingReply): void {
     const { isPaused, dueAt } = reply.progress;
-    if (isPaused && dueAt !== undefined) this.#deps.pacing.pause(reply.chat, dueAt - this.#deps.clock.now());
+    const left = (dueAt ?? 0) - this.#deps.clock.now();
+    if (isPaused && left > 0) this.#deps.pacing.pause(reply.chat, left);
     const lane = this.#lanes.get(reply.lane);
     if (lane) {
       lane.waiting.push(reply);
@@ -197,11 +198,11 @@ export class Sender {
       await this.#fail(head, reply, `tried for a day: ${result.reason}`);
       return true;
     }
-    const ms = result.after ?? backoff(BACKOFF, attempts, ids);
-    if (result.after !== undefined) pacing.pause(head.chat, result.after);
+    const asked = result.after === undefined ? undefined : pacing.pause(head.chat, result.after);
+    const ms = asked ?? backoff(BACKOFF, attempts, ids);
     if (attempts === 1)
       log.info({ reply: head.id, reason: result.reason }, 'the platform did not take a reply; it is tried again');
-    const progress: Progress = { index, attempts, since, dueAt: now + ms, ...(result.after !== undefined && { isPaused: true }) };
+    const progress: Progress = { index, attempts, since, dueAt: now + ms, ...(asked !== undefined && { isPaused: true }) };
     head.progress = progress;
     await outbox.note(head, progress);
     return false;
