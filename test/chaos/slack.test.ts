@@ -105,14 +105,14 @@ for (const mode of ['Socket Mode', 'HTTP'] as const) {
 
       /** Starts the next life. Over HTTP, Slack posts what was not taken again and again. */
       let life = 0;
-      const launch = () => {
+      const launch = async () => {
         const own = ++life;
-        if (mode === 'HTTP')
-          void victim.start().then(
-            (url) => post(`${url}/channels/slack`, () => own === life),
-            () => {},
-          ); // killed before it listened
-        else victim.launch();
+        try {
+          const url = await victim.start();
+          if (mode === 'HTTP') void post(`${url}/channels/slack`, () => own === life);
+        } catch {
+          // killed before it listened
+        }
       };
       const post = async (url: string, isAlive: () => boolean) => {
         for (const envelope of slack.sockets.envelopes) {
@@ -142,18 +142,18 @@ for (const mode of ['Socket Mode', 'HTTP'] as const) {
         dead = Promise.withResolvers();
         left = 1 + Math.floor(random() * 2);
         point = POINTS[kill % POINTS.length] ?? '';
-        launch();
+        void launch();
         const isSeen = await Promise.race([dead.promise.then(() => true), wait(PATIENCE).then(() => false)]);
         died[isSeen ? point : 'any time'] = (died[isSeen ? point : 'any time'] ?? 0) + 1;
         point = '';
         if (!isSeen) await victim.kill();
         if (kill % 5 !== 4) continue;
         // A turn that ten crashes have cut is given up: not so many here.
-        launch();
+        await launch();
         await answered();
         await victim.kill();
       }
-      launch();
+      await launch();
       await answered();
       t.equal(await victim.stop(), 0);
 
