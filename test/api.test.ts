@@ -15,7 +15,7 @@ const all = modules.flatMap(({ specifier, exports }) => exports.map((one) => ({ 
 /** Names that a plugin author reads through before the first plugin. */
 const ROOT_LIMIT = 60;
 /** Names at all import paths together: each is one that must stay. */
-const LIMIT = 241;
+const LIMIT = 250;
 
 t.test('the root of the kernel shows at most 60 names', async (t) => {
   const [main] = modules;
@@ -23,7 +23,7 @@ t.test('the root of the kernel shows at most 60 names', async (t) => {
   t.ok((main?.exports.length ?? 0) <= ROOT_LIMIT, `${main?.exports.length} names; move some to a subpath`);
 });
 
-t.test('all import paths together show at most 241 names', async (t) => {
+t.test('all import paths together show at most 250 names', async (t) => {
   t.ok(all.length <= LIMIT, `${all.length} names; export only what a plugin, a template or a guide names`);
 });
 

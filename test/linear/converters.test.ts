@@ -23,7 +23,7 @@ import {
   newMessages,
 } from '../../plugins/agent-runtime/src/sessions/history/session-input.js';
 import { summaryRequest } from '../../plugins/agent-runtime/src/sessions/history/summary-request.js';
-import type { Approval } from '../../plugins/agent-runtime/src/sessions/pending/approval.js';
+import type { ApprovalRecord } from '../../plugins/agent-runtime/src/sessions/pending/approval.js';
 import { ClientCalls } from '../../plugins/agent-runtime/src/sessions/pending/client-calls.js';
 import { countDecisions, decisionsIn } from '../../plugins/agent-runtime/src/sessions/pending/decision-lines.js';
 import { inPlaceOfResults, withLead, withResults } from '../../plugins/agent-runtime/src/sessions/pending/results.js';
@@ -33,10 +33,11 @@ import { resolveDialect } from '../../plugins/model-openai/src/provider/resolve-
 import { wireMessages } from '../../plugins/model-openai/src/request/conversation.js';
 import { alternate, userFirst } from '../../plugins/model-openai/src/request/roles.js';
 import { messagesOf } from '../../plugins/open-responses/src/items/input-messages.js';
-import { listedItems } from '../../plugins/open-responses/src/request/input-items.js';
+import { mergeTools } from '../../plugins/open-responses/src/request/client-tools.js';
+import { listedItems, turnInput } from '../../plugins/open-responses/src/request/input-items.js';
 import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/request/parse-request.js';
-import { turnInput } from '../../plugins/open-responses/src/request/turn-input.js';
-import { continueHistory } from '../../plugins/open-responses/src/service/continue-history.js';
+import type { RequestTool } from '../../plugins/open-responses/src/request/request.js';
+import { addedTo, joinCarried } from '../../plugins/open-responses/src/service/carried.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
 import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
@@ -44,7 +45,8 @@ import { itemsOf as itemsOfTurn } from '../../plugins/transport-conversations/sr
 import { turnEntry } from '../../plugins/transport-conversations/src/turns/turn-entry.js';
 import { conversationOf } from '../../plugins/transport-messages/src/request/conversation.js';
 import { Ignored } from '../../plugins/transport-messages/src/request/ignored.js';
-import { toolChangesIn } from '../../plugins/transport-messages/src/request/tool-changes.js';
+import { toolChangesIn } from '../../plugins/transport-messages/src/request/tools.js';
+import { messagesOf as telegramMessages } from '../../plugins/transport-telegram/src/formatting/messages-of.js';
 import { estimateTokens } from '../../plugins/turn-routes/src/estimate-tokens.js';
 import { requestFingerprint } from '../../plugins/turn-routes/src/fingerprints.js';
 import { LENGTH } from '../support/rounds.js';
@@ -95,6 +97,11 @@ function recordOf(messages: readonly Message[]): TurnRecord {
   };
 }
 
+/** A tool of each request: half of them are sent again. */
+function toolsOf(messages: readonly Message[]): readonly (readonly RequestTool[])[] {
+  return messages.map((_, at) => [{ type: 'function', name: `f${at >> 1}` }]);
+}
+
 /** What is given messages of every shape. */
 const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   openToolCalls,
@@ -129,7 +136,15 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   'parseRequest of Responses': (messages) => parseRequest({ model: 'm', input: itemsOf(messages) }),
   parseCompaction: (messages) => parseCompaction({ model: 'm', input: itemsOf(messages) }),
   turnInput: (messages) => turnInput({ messages, approvals: [] }),
-  continueHistory: (messages) => continueHistory(messages, { messages, origins: [] }),
+  mergeTools: (messages) => mergeTools(toolsOf(messages)),
+  joinCarried: (messages) =>
+    joinCarried(
+      'conv_1',
+      new Map(toolsOf(messages).map((tools, at) => [`carried_${at}`, { system: messages.slice(at, at + 1), tools }])),
+      { system: [], tools: [] },
+    ),
+  addedTo: (messages) =>
+    addedTo('conv_1', { system: messages, tools: [], stored: { conversation: 'conv_1', names: [], items: new Set(messages) } }),
   visibleMessages: (messages) => visibleMessages(messages, { toolVisibility: 'names', toolOf: () => undefined }),
   'conversationOf of chat completions': (messages) => chatConversationOf(messages as never),
   'parseRequest of chat completions': (messages) => parseChat({ model: 'm', messages }),
@@ -143,12 +158,13 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   requestFingerprint: (messages) => requestFingerprint(messages, undefined, OPEN),
 };
 
-const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as Approval[];
+const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as ApprovalRecord[];
 
 /** What is given texts of every shape. */
 const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
   decisionsIn: (text) => decisionsIn(text, approvals),
   countDecisions,
+  'messagesOf of Telegram': telegramMessages,
 };
 
 /** Exported functions that take lists, and need no case, with the reason. */
@@ -156,9 +172,9 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   approvalNotice: 'its calls are limited, and each is cut',
   deniedNotice: 'its calls are limited, and each is cut',
   keptNotice: 'joins the ids of calls, which are limited',
-  settledCalls: 'its calls are limited, one pass each',
   settleOpenCalls: 'newMessages and inPlaceOfResults; its calls are limited',
   messagesAtEnd: 'reads each of the last turns once',
+  anyWaits: 'one query with the ids of calls',
   makeTurn: 'copies one list',
   budgetFor: 'sums up sizes',
   startOfTurn: 'one search; its callers are cases',
@@ -189,7 +205,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   effectiveSources: 'three sources',
   messagesOf: 'a case, under a longer name',
   someMessagesOf: 'messagesOf',
-  mapItemErrors: 'one message of an error',
   builtInTool: 'one tool',
   blocksOf: 'part of conversationOf',
   asObject: 'one value',
@@ -201,6 +216,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   asWord: 'one value',
   headOf: 'fields of one object',
   ignoredParamsHeader: 'at most 32 names',
+  joined: 'joins constant parts',
 };
 
 const FOLDERS = [

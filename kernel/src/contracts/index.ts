@@ -3,6 +3,7 @@
  * `@plugboard/kernel` exports what a plugin needs first; this module exports the rest.
  */
 
+export { recognizeAcrossCopies } from '../host/base/across-copies.js';
 export type { Timer } from '../host/base/ambient.js';
 export { Budget, heapLimit } from '../host/base/budget.js';
 export { nearest, suggestion } from '../host/base/nearest.js';

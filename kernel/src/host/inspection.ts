@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { ConfigError } from './base/errors.js';
+import { type ConfigError, fault } from './base/errors.js';
+import { formatProblem } from './base/problem.js';
 import type { HostView } from './base/status.js';
 import type { Configuration } from './configuration/read-configuration.js';
 import { warningsOf } from './configuration/warnings.js';
 import type { Description } from './plugin/extension-point.js';
 import type { Registered } from './registration/register.js';
 import type { Revision } from './registration/revision.js';
-import { unreadPoints } from './registration/unread-points.js';
 import { type ConfigImage, imageOf } from './reload/changes.js';
 
 /** The plugin of one entry. */
@@ -55,22 +55,23 @@ export class Inspection {
     return this.#of.mistakes;
   }
 
+  get #revision(): Revision {
+    return this.#of.revision();
+  }
+
   /** The configuration in force. */
   get configuration(): Configuration {
-    return this.#of.revision().configuration;
+    return this.#revision.configuration;
   }
 
   /** What works but should be changed: deprecations, copies of the kernel, unread contributions. */
   get warnings(): readonly string[] {
-    return [
-      ...warningsOf(this.#of.revision().enabled, this.#of.revision().configuration.source),
-      ...unreadPoints(this.#of.revision()),
-    ];
+    return [...warningsOf(this.#revision.enabled, this.configuration.source), ...unreadPoints(this.#revision)];
   }
 
   /** The absolute path of the configuration file; undefined if the configuration is an object. */
   get file(): string | undefined {
-    return this.#of.revision().configuration.source.path;
+    return this.configuration.source.path;
   }
 
   /**
@@ -79,29 +80,29 @@ export class Inspection {
    * exist.
    */
   get files(): readonly string[] {
-    const { path, folder } = this.#of.revision().configuration.source;
+    const { path, folder } = this.configuration.source;
     const own = path === undefined ? [] : [path, join(folder, '.env')];
-    const named = [this.#of.revision().configuration, this.#of.lastRead()].flatMap(({ contents }) =>
-      contents.entries.flatMap(({ files }) => [...files.keys()]),
-    );
+    const named = this.#read.flatMap(({ contents }) => contents.entries.flatMap(({ files }) => [...files.keys()]));
     return [...new Set([...own, ...named])];
   }
 
   /** The variables that secrets come from, those of a refused change included. */
   get secretVariables(): ReadonlySet<string> {
-    return new Set(
-      [this.#of.revision().configuration, this.#of.lastRead()].flatMap(({ secretVariables }) => [...secretVariables]),
-    );
+    return new Set(this.#read.flatMap(({ secretVariables }) => [...secretVariables]));
+  }
+
+  get #read(): readonly Configuration[] {
+    return [this.configuration, this.#of.lastRead()];
   }
 
   /** Describes the configuration in force, to compare another one with it. */
   get image(): ConfigImage {
-    return imageOf(this.#of.revision().configuration, this.#of.revision().enabled);
+    return imageOf(this.configuration, this.#revision.enabled);
   }
 
   /** The plugins of all entries that are not disabled, in the order of the file. */
   get plugins(): readonly PluginInfo[] {
-    const points = this.#of.revision().registry.points();
+    const points = this.#revision.registry.points();
     return this.#enabled().map(({ id, plugin }) => ({
       name: plugin.name,
       version: plugin.version,
@@ -116,35 +117,44 @@ export class Inspection {
   /** What the extension points currently say about their contributions. */
   descriptions(): readonly ContributionDescription[] {
     const packages = new Map(this.#enabled().map(({ id, plugin }) => [id, plugin.name]));
-    return this.#of
-      .revision()
-      .registry.points()
-      .flatMap(({ point, contributions }) =>
-        contributions.flatMap(({ value, entry, name }) =>
-          (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({
-            kind,
-            label,
-            text,
-            plugin: packages.get(entry) ?? entry,
-            entry,
-            point: point.id,
-            name,
-          })),
-        ),
-      );
+    return this.#revision.registry.points().flatMap(({ point, contributions }) =>
+      contributions.flatMap(({ value, entry, name }) => {
+        const owner = { plugin: packages.get(entry) ?? entry, entry, point: point.id, name };
+        return (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({ kind, label, text, ...owner }));
+      }),
+    );
   }
 
   /** The keys of a section or of another top-level map, disabled entries included. */
   keys(section: string): readonly string[] {
-    return this.#of.revision().entries(section);
+    return this.#revision.entries(section);
   }
 
   #enabled(): readonly Registered[] {
     const disabled = new Set(this.#of.host.entries().flatMap(({ entry, status }) => (status === 'disabled' ? [entry] : [])));
     const place = new Map(this.configuration.contents.entries.map(({ id }, index) => [id, index]));
-    return this.#of
-      .revision()
-      .order.filter(({ id }) => !disabled.has(id))
+    return this.#revision.order
+      .filter(({ id }) => !disabled.has(id))
       .toSorted((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
   }
+}
+
+/** Warns of contributions that no entry reads, where the owner of the point says what to add. */
+function unreadPoints({ registry, order, configuration }: Revision): readonly string[] {
+  const { source, contents } = configuration;
+  // An entry that only looks at what stands beside its own contribution serves nothing.
+  const serves = ({ reads, contributes }: Registered, key: symbol) => reads.has(key) || !contributes.has(key);
+  const read = new Set(order.flatMap((entry) => [...entry.allReads].map(({ key }) => key).filter((key) => serves(entry, key))));
+  return registry.points().flatMap(({ point, contributions }) => {
+    const contributors = [...new Set(contributions.map(({ entry }) => entry))];
+    if (point.unread === undefined || contributors.length === 0 || read.has(point.key)) return [];
+    const path = contents.entries.find(({ id }) => id === contributors[0])?.path ?? [];
+    const position = source.position(path, 'key');
+    return formatProblem({
+      ...fault('POINT_UNREAD', contributors, point.id, point.unread),
+      file: source.shown,
+      position,
+      path: [],
+    });
+  });
 }

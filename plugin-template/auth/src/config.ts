@@ -12,7 +12,12 @@ export const configSchema = {
         type: 'object',
         properties: {
           name: { type: 'string', minLength: 1, description: 'Name of the key, for the log.' },
-          project: { type: 'string', minLength: 1, default: 'default', description: 'Project of the callers with this key.' },
+          project: {
+            type: 'string',
+            minLength: 1,
+            default: 'default',
+            description: 'Project of the callers with this key, which share its sessions.',
+          },
           key: { type: 'string', minLength: 8, secret: true, description: 'The key. Begins with `key-`.' },
         },
         required: ['name', 'key'],

@@ -2,6 +2,10 @@ import type { Infer, JsonSchema } from '@plugboard/kernel';
 import { SAMPLING_PARAMETERS } from '@plugboard/kernel/contracts';
 
 const duration = { type: 'string', format: 'duration' } as const;
+const size = { type: 'string', format: 'size' } as const;
+/** A limit of at least one, or one that may forbid everything. */
+const limit = { type: 'integer', minimum: 1 } as const;
+const limitOrNone = { type: 'integer', minimum: 0 } as const;
 
 /** One entry of `agents`. */
 const agentSchema = {
@@ -78,23 +82,13 @@ const agentSchema = {
         'Tools in a request: `ignore` drops them, `passthrough` returns their calls to the caller. By default chat ' +
         'completions ignore them, other APIs pass them through.',
     },
-    maxSteps: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Model calls per turn. Then it ends with the answer so far.',
-      default: 16,
-    },
+    maxSteps: { ...limit, description: 'Model calls per turn. Then it ends with the answer so far.', default: 16 },
     maxToolCalls: {
-      type: 'integer',
-      minimum: 0,
+      ...limitOrNone,
       description: 'Calls of the agent’s own tools per turn. Then it ends with the answer so far.',
       default: 64,
     },
-    maxTokens: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Tokens of all model calls per turn. Then it ends with the answer so far.',
-    },
+    maxTokens: { ...limit, description: 'Tokens of all model calls per turn. Then it ends with the answer so far.' },
     timeout: { ...duration, description: 'Time limit of one turn. Then it fails.', default: '10m' },
     project: {
       type: 'string',
@@ -125,8 +119,8 @@ const agentSchema = {
               enum: ['truncate', 'summarize', 'error'],
               description: 'The policy; `truncate` if absent.',
             },
-            maxMessages: { type: 'integer', minimum: 0, description: 'Messages of the history sent to the model.' },
-            maxTokens: { type: 'integer', minimum: 0, description: 'Tokens of the history sent to the model.' },
+            maxMessages: { ...limitOrNone, description: 'Messages of the history sent to the model.' },
+            maxTokens: { ...limitOrNone, description: 'Tokens of the history sent to the model.' },
           },
           additionalProperties: false,
         },
@@ -174,19 +168,17 @@ export const configSchema = {
             description: 'The agent used when `model` matches nothing.',
           },
           runningTurns: {
-            type: 'integer',
-            minimum: 1,
+            ...limit,
             description: 'Turns of this project that run at the same time, instead of `limits.runningTurnsPerProject`.',
           },
           requestsPerMinute: {
-            type: 'integer',
-            minimum: 1,
+            ...limit,
             description: 'Requests per minute of all callers of this project together. Beyond the limit, they get 429.',
           },
         },
         additionalProperties: false,
       },
-      description: 'The projects (tenants) other than `default`, by name.',
+      description: 'The projects (tenants) other than `default`, by name. Every token of a project reaches all its sessions.',
       default: {},
     },
     defaultAgent: {
@@ -198,35 +190,26 @@ export const configSchema = {
     limits: {
       type: 'object',
       properties: {
-        runningTurns: {
-          type: 'integer',
-          minimum: 1,
-          description: 'Turns that run at the same time in this process.',
-          default: 2000,
-        },
+        runningTurns: { ...limit, description: 'Turns that run at the same time in this process.', default: 2000 },
         runningTurnsPerProject: {
-          type: 'integer',
-          minimum: 1,
+          ...limit,
           description:
             'Turns of one project that run at the same time; further ones wait. By default three quarters of ' +
             '`runningTurns`, or all of them if there is no project besides `default`.',
         },
         runningTurnsPerCaller: {
-          type: 'integer',
-          minimum: 1,
+          ...limit,
           description:
             'Turns of one token or JWT subject that run at the same time; further ones wait. By default half of ' +
             '`runningTurns`, or three quarters if there is no project besides `default`.',
         },
         queuedTurns: {
-          type: 'integer',
-          minimum: 0,
+          ...limitOrNone,
           description: 'Turns that wait for a place. Beyond it, callers get 503, those with the most waiting turns first.',
           default: 1000,
         },
         queuedPerSession: {
-          type: 'integer',
-          minimum: 0,
+          ...limitOrNone,
           description: 'Turns that wait for an earlier turn of their session. Beyond the limit, callers get 409.',
           default: 8,
         },
@@ -237,16 +220,14 @@ export const configSchema = {
           default: '30s',
         },
         memory: {
-          type: 'string',
-          format: 'size',
+          ...size,
           description:
             'Memory for everything that is held for callers, who share it. Beyond it, turns wait, then they get 503. ' +
             'Default: half of the heap limit.',
           examples: ['1gb'],
         },
         answerSize: {
-          type: 'string',
-          format: 'size',
+          ...size,
           description:
             'The maximum size of the answer of a turn: text, reasoning and arguments of tool calls. Beyond it, the turn fails.',
           default: '16mb',

@@ -1,7 +1,5 @@
-import type { ConfigProblem, Extensions, HostView, Logger, PluginContext, Principal, SessionStore } from '@plugboard/kernel';
-import { SessionStores } from '@plugboard/kernel';
+import type { ConfigProblem, PluginContext, Principal } from '@plugboard/kernel';
 import type {
-  Account,
   AgentRuntime,
   ClaimResult,
   IdempotencyKey,
@@ -14,25 +12,25 @@ import type {
   TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { Account, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from './config.js';
 import { AgentCardOperations } from './engine/agent-card-operations.js';
-import { CurrentAgents } from './engine/current-agents.js';
 import { RequestRates } from './engine/limits/request-rates.js';
 import { TurnLimiter } from './engine/limits/turn-limiter.js';
 import { TurnMemory } from './engine/limits/turn-memory.js';
 import { withoutExtras } from './engine/messages/extra.js';
+import { CurrentAgents } from './engine/revision/current-agents.js';
 import { RunningTurns } from './engine/turn/running-turns.js';
+import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
-import { TurnRunner } from './engine/turn-runner.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
-import { TurnConversations } from './sessions/conversation/conversations.js';
+import { StatelessConversation } from './sessions/conversation/stateless-conversation.js';
 import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
-import { StoreHealth } from './sessions/store/store-health.js';
+import { SessionStorage } from './sessions/store/session-storage.js';
 import { assertTurnRequest } from './turn-request.js';
 
 /** Resolves names to agents and starts turns. */
@@ -40,54 +38,45 @@ export class Runtime implements AgentRuntime {
   readonly conversations: SessionOperations;
   readonly approvals: ApprovalOperations;
   readonly cards: AgentCardOperations;
-  readonly #host: HostView;
-  readonly #clock: PluginContext['clock'];
-  readonly #log: Logger;
-  readonly #stores: Extensions<SessionStore>;
+  readonly #context: PluginContext;
   readonly #agents: CurrentAgents;
   readonly #turns: RunningTurns;
   readonly #runner: TurnRunner;
-  readonly #turnConversations: TurnConversations;
   readonly #limiter: TurnLimiter;
   readonly #rates: RequestRates;
   readonly #memory: TurnMemory;
   readonly #sessions: SessionSupervisor;
+  readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
-  readonly #storeHealth: StoreHealth;
 
   constructor(
-    @inject(CONTEXT) { host, clock, log, extensions }: PluginContext,
+    @inject(CONTEXT) context: PluginContext,
     @inject(CurrentAgents) agents: CurrentAgents,
     @inject(RunningTurns) turns: RunningTurns,
     @inject(TurnRunner) runner: TurnRunner,
-    @inject(TurnConversations) turnConversations: TurnConversations,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(RequestRates) rates: RequestRates,
     @inject(TurnMemory) memory: TurnMemory,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
+    @inject(SessionStorage) storage: SessionStorage,
     @inject(SessionOperations) conversations: SessionOperations,
     @inject(ApprovalOperations) approvals: ApprovalOperations,
     @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
-    @inject(StoreHealth) storeHealth: StoreHealth,
   ) {
-    this.#host = host;
-    this.#clock = clock;
-    this.#log = log;
-    this.#stores = extensions(SessionStores);
+    this.#context = context;
     this.#agents = agents;
     this.#turns = turns;
     this.#runner = runner;
-    this.#turnConversations = turnConversations;
     this.#limiter = limiter;
     this.#rates = rates;
     this.#memory = memory;
     this.#sessions = sessions;
+    this.#storage = storage;
     this.conversations = conversations;
     this.approvals = approvals;
     this.cards = cards;
     this.#idempotency = idempotency;
-    this.#storeHealth = storeHealth;
   }
 
   /** Finds parameters that no model of an agent supports. */
@@ -100,9 +89,9 @@ export class Runtime implements AgentRuntime {
    * @throws ConfigFault with all problems of the tools.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const revision = await this.#agents.prepareInitial(signal);
+    const revision = await this.#agents.prepare(undefined, signal);
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(this.#stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#log);
+    await recoverTurns(this.#storage.store, (name) => agents.get(name)?.onRestart ?? 'rollback', this.#context.log);
     this.#agents.activate(revision);
   }
 
@@ -120,7 +109,7 @@ export class Runtime implements AgentRuntime {
 
   /** A person asked for a reload: the tools are accepted as they are now (S-73). */
   async reload(signal: AbortSignal): Promise<void> {
-    await this.#agents.revision.acceptTools(signal);
+    await this.#agents.revision.toolboxes.accept(signal);
   }
 
   get stopLimit(): number {
@@ -149,9 +138,9 @@ export class Runtime implements AgentRuntime {
   }
 
   async ready(): Promise<boolean> {
-    if (this.#host.phase !== 'running' || this.#sessions.isUnstable) return false;
+    if (this.#context.host.phase !== 'running' || this.#sessions.isUnstable) return false;
     if (!this.#agents.revision.directory.canAnswer) return false;
-    return this.#storeHealth.check();
+    return this.#storage.isWorking();
   }
 
   countRequest(principal: Principal): RequestCount {
@@ -170,7 +159,7 @@ export class Runtime implements AgentRuntime {
     const id = request.session && sessionOf(request, request.session);
     // A retry with an idempotency key waits for the stored answer instead of joining the turn.
     const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
-    const account = request.account ?? this.#memory.open(request.principal);
+    const account = request.account ?? new Account(this.#memory.budget, request.principal);
     const joined = !refusal && id && fingerprint && this.#sessions.join(id, fingerprint, request.signal, account);
     if (joined) return joined;
     const turn = new TurnTask({
@@ -178,13 +167,13 @@ export class Runtime implements AgentRuntime {
       account,
       fingerprint,
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
-      clock: this.#clock,
+      clock: this.#context.clock,
     });
     if (refusal) turn.requestEnd(refusal);
     if (turn.hasEnded) return turn.events; // refused, or its caller has gone already
-    this.#turns.add(turn);
-    if (id) this.#sessions.submit(id, this.#stores.one(), turn);
-    else turn.start(() => this.#runner.run(turn, this.#turnConversations.stateless));
+    turn.defer(this.#turns.track(turn));
+    if (id) this.#sessions.submit(id, turn);
+    else turn.start(() => this.#runner.run(turn, (context) => new StatelessConversation(context, this.#storage)));
     return turn.events;
   }
 

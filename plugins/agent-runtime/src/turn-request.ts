@@ -17,14 +17,14 @@ import { assertSessionKey } from './sessions/store/session-key.js';
  * @throws TurnError `forbidden` or `invalid_request`, before anything else looks at the request.
  */
 export function assertTurnRequest(request: TurnRequest): void {
-  const { principal, target, session, messages, approvals = [] } = request;
+  const { principal, target, session, messages, approvals } = request;
   const missing = missingScope(principal, ['chat']);
   if (missing !== undefined) throw new TurnError('forbidden', `This API token lacks the scope \`${missing}\`.`);
   if (!mayUse(principal, target)) throw new TurnError('forbidden', `This API token may not use '${target.name}'.`);
   if (session) assertSessionKey(session.key, 'session.key');
   assertMessages(messages);
-  assertDecisions(approvals);
-  if (messages.length === 0 && approvals.length === 0)
+  if (approvals) assertDecisions(approvals);
+  if (messages.length === 0 && !approvals?.length)
     throw new TurnError('invalid_request', 'messages must contain at least one message.', { param: 'messages' });
   if (!target.input.includes('image')) assertText(request);
 }

@@ -6,13 +6,6 @@ import { BearerAuth } from './bearer-auth.js';
 import { checkConfig } from './check-config.js';
 import { tokenCommand } from './commands/index.js';
 import { configSchema } from './config.js';
-import { EphemeralTokenRoute } from './ephemeral-route.js';
-import { LastUseRecorder } from './files/last-use.js';
-import { BearerProvider } from './provider/bearer-provider.js';
-import { BearerTokens } from './provider/bearer-tokens.js';
-import { EphemeralTokens } from './provider/ephemeral-tokens.js';
-import { IssuedTokens } from './provider/issued-tokens.js';
-import { TokenRegistry } from './registry/token-registry.js';
 
 export default definePlugin({
   name: '@plugboard/auth-bearer',
@@ -23,15 +16,7 @@ export default definePlugin({
   credentials: { patterns: [/svc[pae]_[0-9A-Za-z]{38}/] },
   check: checkConfig,
   register(ctx) {
-    const { tokens, provider, route, registry } = createGraph(ctx, BearerAuth, [
-      BearerProvider,
-      BearerTokens,
-      EphemeralTokenRoute,
-      EphemeralTokens,
-      IssuedTokens,
-      LastUseRecorder,
-      TokenRegistry,
-    ]);
+    const { tokens, provider, route, registry } = createGraph(ctx, BearerAuth);
     ctx.contribute(AuthProviders, provider);
     ctx.contribute(HttpRoutes, route);
     ctx.contribute(Commands, tokenCommand(registry), 'token');

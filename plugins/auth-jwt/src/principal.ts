@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { AuthResult } from '@plugboard/kernel';
-import { type PrincipalLimits, parseJson } from '@plugboard/kernel/contracts';
+import {
+  DEFAULT_PROJECT,
+  DEFAULT_SCOPES,
+  type PrincipalLimits,
+  parseJson,
+  SCOPES,
+  type Scope,
+} from '@plugboard/kernel/contracts';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
-import { BAD_SUBJECT, TOO_DEEP } from './errors.js';
-import { projectOf } from './project.js';
-import { scopesOf } from './scopes.js';
+import { BAD_SUBJECT, NO_PROJECT_CLAIM, TOO_DEEP, UNKNOWN_PROJECT, UNMAPPED } from './errors.js';
 
 /** Maximum length of a displayed name, in UTF-16 units. */
 const LONGEST_NAME = 64;
@@ -75,4 +80,41 @@ function nameOf(subject: string | undefined): string {
  */
 function idOf(issuer: string, subject = ''): string {
   return `jwt_${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url').slice(0, 22)}`;
+}
+
+/**
+ * Returns the scopes of checked claims: those of `scope` (RFC 9068, separated by spaces) and `scp`
+ * (a list) that Plugboard knows. A token without both claims gets the default scopes. A token with
+ * one of them gets no others, even if it names none that Plugboard knows.
+ */
+function scopesOf({ scope, scp }: Readonly<Record<string, unknown>>): readonly Scope[] {
+  if (scope === undefined && scp === undefined) return DEFAULT_SCOPES;
+  const words = new Set([scope, scp].flatMap(wordsOf));
+  return Object.freeze(SCOPES.filter((known) => words.has(known)));
+}
+
+function wordsOf(claim: unknown): readonly unknown[] {
+  return typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
+}
+
+/**
+ * Returns the project of checked claims, or the reason why there is none.
+ *
+ * With a prefix, the issuer chooses names of projects, and so do tenants that choose their own
+ * names at the issuer. Therefore only a map, which the operator writes, can give `default`, whose
+ * tokens reach every agent and raw model.
+ *
+ * @param projects the names under `projects` in the file.
+ */
+function projectOf(
+  claims: Readonly<Record<string, unknown>>,
+  { claim, map, prefix = '' }: JwtConfig['project'],
+  projects: readonly string[],
+): { readonly project: string } | { readonly refused: string } {
+  const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  if (typeof value !== 'string' || value === '') return { refused: NO_PROJECT_CLAIM };
+  const project = map === undefined ? prefix + value : Object.hasOwn(map, value) ? map[value] : undefined;
+  if (project === undefined) return { refused: UNMAPPED };
+  const known = project === DEFAULT_PROJECT ? map !== undefined : projects.includes(project);
+  return known ? { project } : { refused: UNKNOWN_PROJECT };
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { plugin, problemsOf } from '../../../kernel/test/host/distribution.js';
-import { diagnosis } from '../src/diagnosis/diagnosis.js';
 import { runWithin } from '../src/diagnosis/run-within.js';
+import { diagnosis } from '../src/server/compose.js';
 
 let count = 0;
 

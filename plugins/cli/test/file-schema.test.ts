@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import t from 'tap';
 import { composed, plugin } from '../../../kernel/test/host/distribution.js';
-import { serverSchema } from '../src/schema/server-schema.js';
+import { serverSchema } from '../src/commands/schema.js';
 
 const properties = `{
   text: { type: 'string', description: 'Some text.' },

@@ -1,7 +1,6 @@
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { fillArguments } from './fill-arguments.js';
 import { type Literals, literalsOf } from './literals.js';
-import { readToolChoice } from './tool-choice.js';
 import { fullNameWords, meaningfulWords, nameWords } from './words.js';
 
 /** A tool call that matches a prompt. */
@@ -74,4 +73,32 @@ function candidateFor(tool: ToolDeclaration, prompt: string, literals: Literals,
   const matched = new Set([...named, ...entry, ...described]);
   const score = 4 * named.length + 2 * entry.length + new Set(described).size - (own.length - named.length) / 2;
   return [{ name: tool.name, arguments: filled, matched, score }];
+}
+
+/** Which tools the model may call. */
+interface ToolChoice {
+  readonly permitted: readonly ToolDeclaration[];
+  /** Whether the answer must be a call. */
+  readonly mustCall: boolean;
+}
+
+/**
+ * @param choice the protocol's `tool_choice`: `none`, `auto`, `required`, one tool, or a list of
+ * allowed tools. Any other value means `auto`.
+ */
+function readToolChoice(choice: unknown, tools: readonly ToolDeclaration[]): ToolChoice {
+  if (choice === 'none') return { permitted: [], mustCall: false };
+  if (choice === 'required') return { permitted: tools, mustCall: true };
+  if (typeof choice !== 'object' || choice === null) return { permitted: tools, mustCall: false };
+  if ('function' in choice) return { permitted: tools.filter((tool) => tool.name === nameIn(choice.function)), mustCall: true };
+  if ('allowed_tools' in choice && typeof choice.allowed_tools === 'object' && choice.allowed_tools !== null) {
+    const { mode, tools: allowed } = choice.allowed_tools as { readonly mode?: unknown; readonly tools?: unknown };
+    const names = Array.isArray(allowed) ? allowed.map((tool) => nameIn(tool?.function)) : [];
+    return { permitted: tools.filter((tool) => names.includes(tool.name)), mustCall: mode === 'required' };
+  }
+  return { permitted: tools, mustCall: false };
+}
+
+function nameIn(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'name' in value ? value.name : undefined;
 }

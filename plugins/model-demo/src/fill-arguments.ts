@@ -1,5 +1,4 @@
 import { type Literals, looksLikePath } from './literals.js';
-import { timeZoneIn } from './time-zone.js';
 import { meaningfulWords, spaced } from './words.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -122,4 +121,30 @@ function kindOf(property: Schema): unknown {
 
 function asObject(value: unknown): Schema {
   return typeof value === 'object' && value !== null ? (value as Schema) : {};
+}
+
+/**
+ * Finds an IANA time zone in a prompt, by its name (`Europe/Paris`) or its city (`New York`). The
+ * longest name wins.
+ */
+function timeZoneIn(prompt: string): string | undefined {
+  const said = ` ${plain(prompt)} `;
+  let found: string | undefined;
+  let length = 0;
+  for (const zone of ['UTC', ...Intl.supportedValuesOf('timeZone')]) {
+    for (const name of [plain(zone), plain(zone.slice(zone.lastIndexOf('/') + 1))]) {
+      if (name.length > length && said.includes(` ${name} `)) {
+        found = zone;
+        length = name.length;
+      }
+    }
+  }
+  return found;
+}
+
+function plain(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}+]+/gu, ' ')
+    .trim();
 }

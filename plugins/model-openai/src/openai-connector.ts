@@ -17,7 +17,6 @@ import { type Endpoint, parseBaseUrl } from './http/endpoint.js';
 import { ModelExchange } from './http/model-exchange.js';
 import type { Dialect } from './provider/dialect.js';
 import { describeDialect, resolveDialect } from './provider/resolve-dialect.js';
-import { defaultHeaders, mergeHeaders } from './request/headers.js';
 import { requestBody } from './request/request-body.js';
 
 /** The protocol's sampling parameters and its options for the use of tools. Others are not sent. */
@@ -130,4 +129,30 @@ function endpointOf(config: OpenAiConfig): Endpoint {
   const endpoint = parseBaseUrl(config.baseUrl);
   if (typeof endpoint === 'string') throw new Error(`baseUrl ${endpoint}`);
   return endpoint;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Makes the headers of every request. @param keyHeader the header that carries the key. */
+function defaultHeaders(apiKey: string | undefined, keyHeader: 'authorization' | 'api-key', configured: Headers): Headers {
+  return mergeHeaders(
+    {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'accept-encoding': 'identity',
+      'user-agent': 'plugboard',
+      ...(apiKey ? { [keyHeader]: keyHeader === 'authorization' ? `Bearer ${apiKey}` : apiKey } : {}),
+    },
+    configured,
+  );
+}
+
+/** Adds headers, replacing those of the same name. Lower case, so that none is sent twice. */
+function mergeHeaders(headers: Headers, more: Headers): Headers {
+  let merged: Record<string, string> | undefined;
+  for (const name in more) {
+    merged ??= { ...headers };
+    merged[name.toLowerCase()] = more[name] as string;
+  }
+  return merged ?? headers;
 }

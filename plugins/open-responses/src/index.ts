@@ -1,14 +1,7 @@
 import { definePlugin } from '@plugboard/kernel';
 import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
-import { LiveResponses } from './live/live-responses.js';
-import { Compactor } from './service/compactor.js';
-import { ResponsePlanner } from './service/response-planner.js';
-import { ResponseRunner } from './service/response-runner.js';
 import { ResponseService, ResponseServices } from './service/response-service.js';
-import { ResponseSessions } from './service/response-sessions.js';
-import { StoredResponses } from './service/stored-responses.js';
-import { SummaryTokens } from './service/summary-tokens.js';
 
 export default definePlugin({
   name: '@plugboard/open-responses',
@@ -17,15 +10,7 @@ export default definePlugin({
   configSchema,
   fixedOptions: ['summaryKey'],
   register(ctx) {
-    const service = createGraph(ctx, ResponseService, [
-      Compactor,
-      LiveResponses,
-      ResponsePlanner,
-      ResponseRunner,
-      ResponseSessions,
-      StoredResponses,
-      SummaryTokens,
-    ]);
+    const service = createGraph(ctx, ResponseService);
     ctx.contribute(ResponseServices, service);
     return service;
   },
@@ -33,13 +18,13 @@ export default definePlugin({
 
 export { typeOfEvent } from './events/json-text.js';
 export { outcomeOfFinish } from './events/outcome.js';
-export { replayEvents } from './events/replay.js';
-export type { EndedAnswer } from './events/response-fold.js';
-export { type TurnFacts, turnFacts } from './events/turn-facts.js';
+export { type EndedAnswer, replayEvents } from './events/replay.js';
+export { turnFacts } from './events/turn-facts.js';
 export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
 export type { EventReader } from './live/event-log.js';
 export type { LiveResponse } from './live/live-response.js';
+export { inputParts } from './request/input-items.js';
 export { parseCompaction, parseRequest, unsupported } from './request/parse-request.js';
 export type { ResponseRequest } from './request/request.js';
 export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';

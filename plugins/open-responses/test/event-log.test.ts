@@ -2,11 +2,13 @@ import t from 'tap';
 import { seeded } from '../../../test/support/seeded.js';
 import { EventLog } from '../src/live/event-log.js';
 
+const kept = (onReaders = () => {}) => new EventLog(true, onReaders);
+
 const numbered = (from: number, to: number, size = 0) =>
   Array.from({ length: to - from }, (_, index) => `${from + index}`.padEnd(size, 'x'));
 
 t.test('keeps 2,000 events, and those that a reader still has to take', async (t) => {
-  const log = new EventLog(() => {});
+  const log = kept();
   const slow = log.join(0, true);
   void log.write(numbered(0, 3_000));
   t.ok(log.join(0, true), 'nothing is dropped before the reader has taken it');
@@ -14,7 +16,7 @@ t.test('keeps 2,000 events, and those that a reader still has to take', async (t
   log.close();
   t.equal(log.end, 3_000);
 
-  const alone = new EventLog(() => {});
+  const alone = kept();
   void alone.write(numbered(0, 3_000));
   t.equal(alone.join(999, true), undefined);
   t.same(await alone.join(2_998, true)?.next(), ['2998', '2999']);
@@ -23,7 +25,7 @@ t.test('keeps 2,000 events, and those that a reader still has to take', async (t
 });
 
 t.test('keeps 1 MiB, and gives it in batches of about 64 KiB', async (t) => {
-  const log = new EventLog(() => {});
+  const log = kept();
   void log.write(numbered(0, 300, 10_000));
   t.ok(log.bytes <= 2 ** 20);
   const first = 300 - Math.floor(2 ** 20 / 10_000);
@@ -44,17 +46,15 @@ t.test('makes the writer wait for a reader that is behind, until it has read, le
   const waits = async (full: Promise<void> | undefined) =>
     full !== undefined && (await Promise.race([full.then(() => false), new Promise((resolve) => setImmediate(resolve, true))]));
   const withReader = () => {
-    const log = new EventLog(() => {});
+    const log = kept();
     return { log, reader: log.join(0, true) };
   };
   {
     const { log, reader } = withReader();
     const full = log.write(large);
     t.equal(await waits(full), true);
-    t.ok(log.isPressed);
     await reader?.next();
     t.equal(await waits(full), false);
-    t.notOk(log.isPressed);
   }
   {
     const { log, reader } = withReader();
@@ -80,7 +80,7 @@ t.test('makes the writer wait for a reader that is behind, until it has read, le
 });
 
 t.test('gives `svc:` events to readers that asked for them only', async (t) => {
-  const log = new EventLog(() => {});
+  const log = kept();
   const [plain, extended] = [log.join(0, false), log.join(0, true)];
   const waiting = plain?.next();
   const events = ['{"type":"svc:session.state","sequence_number":0}', '{"type":"response.created","sequence_number":1}'];
@@ -94,20 +94,34 @@ t.test('gives `svc:` events to readers that asked for them only', async (t) => {
   t.equal(plain?.isOver, true);
 });
 
-t.test('reports each reader that leaves, once', async (t) => {
-  let left = 0;
-  const log = new EventLog(() => left++);
-  const reader = log.join(0, true);
-  t.equal(log.readers, 1);
-  const waiting = reader?.next();
-  reader?.leave();
-  reader?.leave();
+t.test('reports when the first reader joins and the last one leaves', async (t) => {
+  const reported: boolean[] = [];
+  const log: EventLog = kept(() => reported.push(log.isRead));
+  const [first, second] = [log.join(0, true), log.join(0, true)];
+  const waiting = first?.next();
+  first?.leave();
+  first?.leave();
   t.equal(await waiting, undefined);
-  t.same([left, log.readers], [1, 0]);
+  t.same(reported, [true]);
+  second?.leave();
+  log.join(0, true);
+  t.same(reported, [true, false, true]);
+});
+
+t.test('keeps nothing that was read of a response that cannot be resumed', async (t) => {
+  const log = new EventLog(false, () => {});
+  const reader = log.join(0, true);
+  void log.write(numbered(0, 3));
+  t.same(await reader?.next(), ['0', '1', '2']);
+  t.equal(log.bytes, 0);
+  t.equal(log.join(0, true), undefined);
+  reader?.leave();
+  void log.write(numbered(3, 4));
+  t.same([log.bytes, log.end], [0, 4]);
 });
 
 t.test('100,000 events are the same for ten readers that stop, leave and come back anywhere', async (t) => {
-  const log = new EventLog(() => {});
+  const log = kept();
   const random = seeded(43);
   const readers = Array.from({ length: 10 }, () => ({ reader: log.join(0, true), next: 0 }));
   let most = 0;

@@ -115,7 +115,7 @@ t.test('items become messages', async (t) => {
     { role: 'tool', tool_call_id: 'mcp_1', content: 'text' },
     { role: 'assistant', content: 'so', refusal: 'no' },
   ]);
-  t.same(origins, [0, 2, 2, 3]);
+  t.same([...origins.values()], [0, 2, 2, 3]);
   t.same(messagesOf([{ type: 'mcp_call', name: 'hidden', id: 'x', output: null }], rules).messages, []);
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
   t.match(messagesOf([{ role: 'assistant', content: 'I look.' }, call], rules).messages, [
@@ -139,13 +139,13 @@ t.test('a summary becomes part of the user message that follows it, else a messa
   const { messages, origins } = messagesOf([item, { role: 'user', content: 'And then?' }], rules);
   t.equal(messages.length, 1);
   t.match(messages[0]?.content, /They met\.[\s\S]*And then\?$/);
-  t.same(origins, [1]);
+  t.same([...origins.values()], [1]);
   const alone = messagesOf([item, { role: 'assistant', content: 'Yes.' }, item], rules);
   t.same(
     alone.messages.map(({ role }) => role),
     ['user', 'assistant', 'user'],
   );
-  t.same(alone.origins, [0, 1, 2]);
+  t.same([...alone.origins.values()], [0, 1, 2]);
   const session = { param: 'items', maxItems: 4, textOnly: undefined, purpose: 'session' } as const;
   t.match(
     refusal(() => messagesOf([item], session)),
@@ -255,7 +255,7 @@ t.test('CL-4 calls of other kinds are history, and items of unknown types are le
       'done',
     ],
   );
-  t.same(origins, [0, 1, 2, 3, 4, 10, 11]);
+  t.same([...origins.values()], [0, 1, 2, 3, 4, 10, 11]);
 });
 
 t.test('CL-7 a result that is sent twice is taken once', async (t) => {
@@ -279,7 +279,7 @@ t.test('CL-9 images in the results of parallel calls follow all of these results
     { role: 'tool', tool_call_id: 'b', content: '' },
     { role: 'user', content: [{ type: 'text' }, { image_url: { url } }, { image_url: { url } }] },
   ]);
-  t.same(origins, [0, 2, 3, 3]);
+  t.same([...origins.values()], [0, 2, 3, 3]);
   const next = messagesOf([call('a'), output('a', [image]), user], rules).messages;
   t.same(
     next.map(({ role }) => role),

@@ -22,6 +22,6 @@ export { isTemporary, messageWithWait, turnFailureError } from './errors/turn-fa
 export { listOptions } from './pages/list-options.js';
 export { listQueryOf, singleValue } from './pages/list-query.js';
 export { Page } from './pages/page.js';
-export { claimError } from './turn/repeated-request.js';
+export { claimError } from './turn/claim-error.js';
 export { checkAgentName, resolveAgent } from './turn/resolve-agent.js';
 export { parseSessionKey } from './turn/session-key.js';

@@ -140,9 +140,10 @@ export class MemorySession {
     this.#summary = summary;
   }
 
-  /** The number of documents. */
-  get documents(): number {
-    return this.#documents.size;
+  /** The number of documents whose names begin like this one, up to the first `_`. */
+  documentsLike(name: string): number {
+    const kind = name.slice(0, name.indexOf('_') + 1);
+    return this.#documents.keys().reduce((sum, one) => (one.slice(0, one.indexOf('_') + 1) === kind ? sum + 1 : sum), 0);
   }
 
   get documentNames(): Iterable<string> {

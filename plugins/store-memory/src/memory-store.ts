@@ -256,7 +256,7 @@ export class MemoryStore implements SessionStore {
     owners?.delete(name);
     owner?.deleteDocument(name);
     if (owner) this.#resize(owner);
-    return owner?.documents;
+    return owner?.documentsLike(name);
   }
 
   async delete(id: SessionId): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Infer, JsonSchema } from '@plugboard/kernel';
+import { type CheckContext, type ConfigProblem, type Infer, type JsonSchema, parseDuration } from '@plugboard/kernel';
 
 export const configSchema = {
   type: 'object',
@@ -52,3 +52,19 @@ export const configSchema = {
 } as const satisfies JsonSchema;
 
 export type SqliteConfig = Infer<typeof configSchema>;
+
+/** Milliseconds. A copy keeps the disk busy. */
+const SHORTEST_INTERVAL = 60_000;
+
+/** Finds the mistakes that the schema cannot describe. */
+export function checkConfig({ path, backup }: SqliteConfig, { resolvePath }: CheckContext): ConfigProblem[] {
+  if (backup === undefined) return [];
+  const problems: ConfigProblem[] = [];
+  if (resolvePath(backup.path) === resolvePath(path)) {
+    problems.push({ path: ['backup', 'path'], message: 'is the database file itself; name another file' });
+  }
+  if (parseDuration(backup.every) < SHORTEST_INTERVAL) {
+    problems.push({ path: ['backup', 'every'], message: 'must be at least 1m' });
+  }
+  return problems;
+}

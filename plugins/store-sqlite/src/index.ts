@@ -1,6 +1,5 @@
 import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboard/kernel';
-import { checkConfig } from './check-config.js';
-import { configSchema } from './config.js';
+import { checkConfig, configSchema } from './config.js';
 import { SqliteStore } from './sqlite-store.js';
 
 export default definePlugin({

@@ -1,6 +1,5 @@
 import type { Clock, Logger, SessionStore, StateStore } from '@plugboard/kernel';
 import type {
-  ApprovalChange,
   ApprovalStore,
   DocumentStore,
   IdempotencyStore,
@@ -11,7 +10,6 @@ import type {
   SessionId,
   SessionInfo,
   SessionPage,
-  StoredApproval,
   StoredSession,
   StoredTurn,
   Summary,
@@ -27,14 +25,13 @@ import { LogSync } from './database/log-sync.js';
 import { type OpenedDatabase, openDatabase } from './database/open-database.js';
 import { Sweeper } from './database/sweeper.js';
 import { explainError } from './errors/sqlite-error.js';
-import { notOpen, StoreError } from './errors/store-error.js';
+import { BadRow, notOpen } from './errors/store-error.js';
 import { encodeMessageList, encodeMessages, sizeOf } from './json/message-json.js';
 import { encodeMetadata } from './json/metadata-json.js';
 import type { Fork } from './tables/fork-table.js';
 import { recordSize } from './tables/idempotency-table.js';
 import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';
 import { sizeOfTurn } from './tables/session-table.js';
-import type { SizeChange } from './tables/size-change.js';
 import { type RowCaps, StoreTables } from './tables/store-tables.js';
 
 /** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
@@ -82,27 +79,46 @@ export class SqliteStore implements SessionStore {
       const bytes = Buffer.byteLength(text);
       this.#assertHasRoom(owner.project, bytes);
       await this.#write('durable', ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
-      this.#count([{ project: owner.project, bytes }]);
+      this.#count({ project: owner.project, bytes });
     },
     find: async (owner, keys) => this.#read(({ pendingCalls }) => pendingCalls.find(owner, keys)),
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
   };
   readonly documents: DocumentStore = {
-    put: (id, name, text) => this.#putDocument(id, name, text),
+    put: async (id, name, text) => {
+      const resized = await this.#write('durable', ({ documents, sessions }) =>
+        documents.put(id, name, text).map((change) => sessions.resize(change.id, change.bytes)),
+      );
+      this.#count(...resized);
+    },
     get: async (project, name, reserve) => this.#read(({ documents }) => documents.get(project, name, reserve)),
-    delete: (project, name) => this.#deleteDocument(project, name),
+    delete: async (project, name) => {
+      const deleted = await this.#write('durable', ({ documents, sessions }) => {
+        const change = documents.delete(project, name);
+        return change && { freed: sessions.resize(change.id, change.bytes), left: documents.countLike(name, change.id) };
+      });
+      if (deleted) this.#count(deleted.freed);
+      return deleted?.left;
+    },
   };
   readonly approvals: ApprovalStore = {
     get: async (project, ids, reserve) => this.#read(({ approvals }) => approvals.get(project, ids, reserve)),
     find: async (project, id) => this.#read(({ approvals }) => approvals.find(project, id)),
     waiting: async (project, page) => this.#read(({ approvals }) => approvals.waiting(project, page)),
-    replace: (read, change) => this.#replaceApproval(read, change),
+    replace: async (read, change) => {
+      const resized = await this.#write('durable', ({ approvals, sessions }) => {
+        const bytes = approvals.replace(read, change);
+        return bytes === undefined ? undefined : sessions.resize(read.session, bytes);
+      });
+      if (resized) this.#count(resized);
+      return resized !== undefined;
+    },
   };
   readonly idempotency: IdempotencyStore = {
     get: async (key, reserve) => this.#read(({ idempotency }) => idempotency.get(key, reserve)),
     put: async (record) => {
       this.#assertHasRoom(record.key.project, recordSize(record));
-      this.#count(await this.#write('durable', ({ idempotency }) => idempotency.put(record)));
+      this.#count(...(await this.#write('durable', ({ idempotency }) => idempotency.put(record))));
     },
   };
   readonly state: StateStore = {
@@ -134,7 +150,7 @@ export class SqliteStore implements SessionStore {
     const opened = this.#openDatabase(path);
     try {
       const logSync = new LogSync(opened.database.location() ?? path);
-      const tables = new StoreTables(path, opened, clock, ttl, caps);
+      const tables = new StoreTables(opened, clock, ttl, caps);
       this.#opened = {
         ...opened,
         tables,
@@ -178,17 +194,16 @@ export class SqliteStore implements SessionStore {
     const { turnId, expected, messages, record, user, idempotency: answer, state: changed = [], approvals = [] } = turn;
     const stored = { bodies: encodeMessages(messages), record };
     if (turnId === undefined) this.#assertFits(id, sizeOfTurn(stored));
-    const { used, changes } = await this.#write('durable', (tables) => {
+    const changes = await this.#write('durable', (tables) => {
       const { sessions, turns, idempotency, state } = tables;
       const added = sessions.commit(id, expected, stored, user ?? null, () => sessionTitle(messages));
       if (turnId !== undefined) turns.end(turnId);
       state.change(changed);
       const bytes = tables.approvals.put(id, approvals);
-      if (bytes !== 0) sessions.resize(id, bytes);
-      return { used: { ...added, bytes: added.bytes + bytes }, changes: answer ? idempotency.put(answer) : [] };
+      const resized = bytes === 0 ? [] : [sessions.resize(id, bytes)];
+      return [added, ...resized, ...(answer ? idempotency.put(answer) : [])];
     });
-    this.#addUsage(id.project, used);
-    this.#count(changes);
+    this.#count(...changes);
     if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 
@@ -208,7 +223,7 @@ export class SqliteStore implements SessionStore {
     const bytes = Buffer.byteLength(text) + sizeOf(bodies);
     this.#assertFits(id, bytes);
     await this.#write('durable', ({ sessions }) => sessions.create(id, text, bodies, sessionTitle(messages) ?? null));
-    this.#addUsage(id.project, { sessions: 1, bytes });
+    this.#count({ project: id.project, sessions: 1, bytes });
   }
 
   async info(id: SessionId): Promise<SessionInfo | undefined> {
@@ -228,8 +243,7 @@ export class SqliteStore implements SessionStore {
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     const text = encodeMetadata(metadata);
-    const used = await this.#write('durable', ({ sessions }) => sessions.setMetadata(id, text));
-    this.#addUsage(id.project, used);
+    this.#count(await this.#write('durable', ({ sessions }) => sessions.setMetadata(id, text)));
   }
 
   async turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
@@ -252,7 +266,7 @@ export class SqliteStore implements SessionStore {
       return used;
     });
     if (!freed) return false;
-    this.#addUsage(id.project, { sessions: -freed.sessions, bytes: -freed.bytes });
+    this.#count(freed);
     this.#opened?.sweeper.wake();
     return true;
   }
@@ -282,36 +296,6 @@ export class SqliteStore implements SessionStore {
     return opened.backup?.close();
   }
 
-  async #putDocument(id: SessionId, name: string, text: string): Promise<void> {
-    const resized = await this.#write('durable', ({ documents, sessions }) => {
-      const changes = documents.put(id, name, text);
-      for (const change of changes) sessions.resize(change.id, change.bytes);
-      return changes;
-    });
-    for (const { bytes } of resized) this.#addUsage(id.project, { sessions: 0, bytes });
-  }
-
-  async #replaceApproval(read: StoredApproval, change: Pick<ApprovalChange, 'waits' | 'text'>): Promise<boolean> {
-    const bytes = await this.#write('durable', ({ approvals, sessions }) => {
-      const changed = approvals.replace(read, change);
-      if (changed !== undefined) sessions.resize(read.session, changed);
-      return changed;
-    });
-    if (bytes !== undefined) this.#addUsage(read.session.project, { sessions: 0, bytes });
-    return bytes !== undefined;
-  }
-
-  async #deleteDocument(project: string, name: string): Promise<number | undefined> {
-    const deleted = await this.#write('durable', ({ documents, sessions }) => {
-      const change = documents.delete(project, name);
-      if (!change) return undefined;
-      sessions.resize(change.id, change.bytes);
-      return { bytes: change.bytes, left: documents.count(change.id) };
-    });
-    if (deleted) this.#addUsage(project, { sessions: 0, bytes: deleted.bytes });
-    return deleted?.left;
-  }
-
   /**
    * Copies a fork slice by slice. What it takes is counted as it grows, so that forks that run at
    * the same time cannot exceed a quota together. Nothing is left of a fork that fails, or whose
@@ -321,26 +305,26 @@ export class SqliteStore implements SessionStore {
   async #copy(begun: Fork): Promise<void> {
     const { id, source } = begun;
     let fork = begun;
-    let counted: Usage = { sessions: 0, bytes: 0 };
+    const counted: Usage[] = [];
     const { usage, sweeper } = this.#require();
-    const count = ({ sessions, bytes }: Usage) => {
+    const count = (sessions: number, bytes: number) => {
       usage.assertFits(id.project, bytes, () => sessions > 0);
-      usage.add(id.project, { sessions, bytes });
-      counted = { sessions: counted.sessions + sessions, bytes: counted.bytes + bytes };
+      usage.add({ project: id.project, sessions, bytes });
+      counted.push({ project: id.project, sessions: -sessions, bytes: -bytes });
     };
     let isFinished = false;
     try {
       if (begun.turns === source.version - source.base) this.#assertFits(id, source.bytes);
-      count({ sessions: 1, bytes: Buffer.byteLength(source.metadata) });
+      count(1, Buffer.byteLength(source.metadata));
       while (!fork.isComplete) {
         const before = fork;
         fork = await this.#copySlice(before);
-        count({ sessions: 0, bytes: fork.bytes - before.bytes });
+        count(0, fork.bytes - before.bytes);
       }
       isFinished = await this.#write('durable', ({ forks }) => forks.finish(fork));
     } finally {
       if (!isFinished) {
-        usage.add(id.project, { sessions: -counted.sessions, bytes: -counted.bytes });
+        for (const one of counted) usage.add(one);
         // If this fails too, the sweeper finds the fork when the file is opened again.
         await this.#write('committed', ({ forks }) => forks.cancel(fork)).catch(() => {});
         sweeper.wake();
@@ -365,14 +349,9 @@ export class SqliteStore implements SessionStore {
     this.#require().usage.assertFits(project, bytes, () => false);
   }
 
-  /** Counts what projects store beside their sessions. */
-  #count(changes: readonly SizeChange[]): void {
-    for (const { project, bytes } of changes) this.#addUsage(project, { sessions: 0, bytes });
-  }
-
-  /** Counts what a project stores. */
-  #addUsage(project: string, change: Usage): void {
-    this.#opened?.usage.add(project, change);
+  /** Counts what projects store more or less than before. */
+  #count(...changes: readonly Usage[]): void {
+    for (const change of changes) this.#opened?.usage.add(change);
   }
 
   #read<T>(work: (tables: StoreTables) => T): T {
@@ -400,18 +379,17 @@ export class SqliteStore implements SessionStore {
   }
 
   /** Returns what could be read, and logs the errors of the rest. */
-  #withoutErrors<T extends object>(found: readonly (T | StoreError)[], message: string): readonly T[] {
+  #withoutErrors<T extends object>(found: readonly (T | BadRow)[], message: string): readonly T[] {
     return found.filter((item): item is T => {
-      if (item instanceof StoreError) this.#options.log.error({ err: item }, message);
-      return !(item instanceof StoreError);
+      if (item instanceof BadRow) this.#options.log.error({ err: explainError(item, this.#options.path) }, message);
+      return !(item instanceof BadRow);
     });
   }
 
   /** @returns whether there may be more to delete. */
   async #sweep(): Promise<boolean> {
-    const { hasMore, deleted, freed } = await this.#write('committed', (tables) => tables.sweep());
-    this.#count(freed);
-    for (const { project, bytes } of deleted) this.#addUsage(project, { sessions: -1, bytes: -bytes });
+    const { hasMore, freed } = await this.#write('committed', (tables) => tables.sweep());
+    this.#count(...freed);
     return hasMore;
   }
 

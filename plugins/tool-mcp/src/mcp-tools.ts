@@ -1,4 +1,4 @@
-import type { Clock, Lifecycle, Logger, Tool, ToolCall, ToolSource } from '@plugboard/kernel';
+import type { Clock, Lifecycle, Logger, Principal, Tool, ToolCall, ToolSource } from '@plugboard/kernel';
 import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
 import type { McpConfig } from './config.js';
 import {
@@ -12,7 +12,6 @@ import {
   otherProtocol,
   stopped,
 } from './errors/errors.js';
-import { metaOf } from './protocol/call-meta.js';
 import { Connection, MAX_LIST, MAX_TOOLS } from './protocol/connection.js';
 import type { McpTransport } from './protocol/mcp-transport.js';
 import { listedTools } from './tools/listed-tools.js';
@@ -224,4 +223,30 @@ export class McpTools implements ToolSource, Lifecycle {
     const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));
     return { signal: AbortSignal.any([late.signal, this.#stopping.signal, outer]), cancel: () => timer.cancel() };
   }
+}
+
+/** Headers of a call that MCP defines keys for in `_meta`: those of the trace (SEP-414). */
+const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage'];
+
+/** Keys of `_meta` have a prefix, unless MCP defines them. */
+const PRINCIPAL = 'plugboard/principal';
+
+/**
+ * Returns the `_meta` of a call, which the model neither writes nor sees.
+ *
+ * @param forward whether it names the caller. The credential is never included.
+ */
+function metaOf({ headers, principal }: ToolCall, forward: McpConfig['forward']): Readonly<Record<string, unknown>> {
+  const trace = TRACE_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]));
+  return { ...Object.fromEntries(trace), ...(forward === 'principal' && { [PRINCIPAL]: callerOf(principal) }) };
+}
+
+/** In the open scope only the project is known. */
+function callerOf({ project, token, subject, claims }: Principal): Readonly<Record<string, unknown>> {
+  return {
+    project,
+    ...(token !== undefined && { token }),
+    ...(subject !== undefined && { subject }),
+    ...(claims !== undefined && { claims }),
+  };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { checkOptions } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
-import { limitedCommand } from '../src/process/limited-command.js';
+import { limitedCommand } from '../src/process/launch.js';
 import { redactorOf } from '../src/process/secrets.js';
 import { entry, fixture } from './entry.js';
 

@@ -3,7 +3,7 @@ import { type AgentRuntime, isBlankKey, type Target } from '@plugboard/kernel/co
 import { claimError, formatError, invalidValue, resolveAgent, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { type Dialect, type DialectTurn, ignoredParamsHeader } from '@plugboard/turn-routes';
-import { CompletionForm } from './answer/completion-form.js';
+import { completionForm } from './answer/completion-form.js';
 import { requireStreamEncoder, type StreamEncoder } from './answer/stream-encoder.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
@@ -59,7 +59,7 @@ export class ChatCompletions implements Dialect {
     return {
       turn: { target, messages, clientTools, params, user, metadata: body.metadata ?? {} },
       session,
-      answer: new CompletionForm({
+      answer: completionForm({
         head: this.#head(body.model, target),
         headers: ignoredParamsHeader(ignored),
         encoder,

@@ -3,7 +3,6 @@ import { HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { ConversationRoutes } from './routes/conversation-routes.js';
 import { ItemRoutes } from './routes/item-routes.js';
-import { TurnRoutes } from './routes/turn-routes.js';
 
 export default definePlugin({
   name: '@plugboard/transport-conversations',
@@ -16,7 +15,6 @@ export default definePlugin({
     for (const route of [
       ...new ConversationRoutes(runtimes, maxPageBytes).routes,
       ...new ItemRoutes(runtimes, maxPageBytes).routes,
-      ...new TurnRoutes(runtimes, maxPageBytes).routes,
     ]) {
       ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
     }

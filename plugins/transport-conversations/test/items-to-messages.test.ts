@@ -1,6 +1,7 @@
 import { TurnError } from '@plugboard/kernel/contracts';
+import { namingItems } from '@plugboard/open-responses';
 import t from 'tap';
-import { mapItemErrors, messagesOf, someMessagesOf } from '../src/items/items-to-messages.js';
+import { messagesOf, someMessagesOf } from '../src/items/items-to-messages.js';
 import { errorOf } from './support/error-of.js';
 
 const messages = (...items: unknown[]) => messagesOf(items, undefined).messages;
@@ -111,7 +112,7 @@ t.test('consecutive calls belong to one step with the text before them', async (
     { role: 'tool', tool_call_id: 'b', content: 'No' },
     { role: 'assistant', content: null, tool_calls: [part('c')] },
   ]);
-  t.strictSame(given.origins, [0, 1, 4, 5, 6]);
+  t.strictSame([...given.origins.values()], [0, 1, 4, 5, 6]);
   t.strictSame(messages({ role: 'assistant', content: '' }, call('a')), [
     { role: 'assistant', content: null, tool_calls: [part('a')] },
   ]);
@@ -213,7 +214,7 @@ t.test('a text-only model refuses other parts by name', async (t) => {
 t.test('errors of the runtime about messages refer to the items', async (t) => {
   const given = messagesOf([user('Rain?'), call('a'), call('b'), user('Well?')], undefined);
   const named = (error: Error) =>
-    mapItemErrors(given, Promise.reject(error)).then(
+    namingItems(given, 'items', Promise.reject(error)).then(
       () => undefined,
       (error) => (error instanceof TurnError ? { message: error.message, param: error.options.param } : error),
     );
@@ -235,5 +236,5 @@ t.test('errors of the runtime about messages refer to the items', async (t) => {
   const other = new Error('messages[2]');
   t.equal(await named(other), other);
   t.strictSame(await named(new TurnError('session_busy', 'messages[2]')), { message: 'messages[2]', param: undefined });
-  t.equal(await mapItemErrors(given, Promise.resolve(7)), 7);
+  t.equal(await namingItems(given, 'items', Promise.resolve(7)), 7);
 });

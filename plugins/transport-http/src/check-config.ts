@@ -1,7 +1,6 @@
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import type { HttpConfig } from './config.js';
-import { parseHost } from './gate/host-name.js';
-import { isLoopback } from './gate/loopback.js';
+import { isLoopback, parseHost } from './gate/host-name.js';
 import { normalOrigin } from './gate/origin.js';
 
 /** Checks what the schema cannot express. */

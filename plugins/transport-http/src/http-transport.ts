@@ -17,13 +17,13 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
+import { LogThrottle } from './exchange/log-throttle.js';
 import { Authentication } from './gate/authentication.js';
 import { Revocation } from './gate/revocation.js';
 import { HeapGuard } from './limits/heap-guard.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 import { EmbeddedHandler } from './server/embedded-handler.js';
-import { listenError } from './server/listen-error.js';
 import { createNodeServer, setTimeouts } from './server/node-server.js';
 
 /** Milliseconds that aborted replies have to send an error, once the drain time is over. */
@@ -54,6 +54,7 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #authentication: Authentication;
   readonly #revocation: Revocation;
   readonly #exchanges: Exchanges;
+  readonly #throttle: LogThrottle;
   readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
   /** For the program that embeds the server, if it does not listen. */
@@ -71,6 +72,7 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(Authentication) authentication: Authentication,
     @inject(Revocation) revocation: Revocation,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(LogThrottle) throttle: LogThrottle,
     @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
     @inject(EmbeddedHandler) handler: EmbeddedHandler,
@@ -85,6 +87,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#authentication = authentication;
     this.#revocation = revocation;
     this.#exchanges = exchanges;
+    this.#throttle = throttle;
     this.#connections = connections;
     this.#clientErrors = clientErrors;
     this.handler = handler;
@@ -192,7 +195,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#revocation.stop();
     this.#server = undefined;
     this.#isRunning = false;
-    this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
+    this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: this.#throttle.suppressed, aborted }, 'stopped');
     if (aborted > 0) {
       const replies = aborted === 1 ? '1 reply was' : `${aborted} replies were`;
       const setting = this.#config.drain === undefined ? '`limits.drain`' : `\`drain\` of ${this.#entry}`;
@@ -226,4 +229,23 @@ function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** Explains why the server cannot listen, and how to fix it. */
+export function listenError(cause: NodeJS.ErrnoException, entry: string, { host, port }: HttpConfig): Error {
+  return new Error(explain(cause, entry, host, port), { cause });
+}
+
+function explain({ code, message }: NodeJS.ErrnoException, entry: string, host: string, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} of ${host} is in use by another program: stop that program, or set another \`port\` for ${entry} (0 picks a free one)`;
+    case 'EACCES':
+      return `port ${port} of ${host} is reserved by the system: set a \`port\` of 1024 or higher for ${entry}`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${host} is not an address of this machine: set another \`host\` for ${entry}, such as 127.0.0.1 or 0.0.0.0`;
+    default:
+      return `${entry} cannot listen on port ${port} of ${host}: ${message}`;
+  }
 }

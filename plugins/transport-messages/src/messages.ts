@@ -3,11 +3,10 @@ import type { AgentRuntime, Target } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { type Dialect, type DialectTurn, type ExtrasSeal, ignoredParamsHeader, SealedExtras } from '@plugboard/turn-routes';
 import type { Visibility } from './answer/blocks.js';
-import { MessageForm } from './answer/message-form.js';
+import { messageForm } from './answer/message-form.js';
 import type { MessagesConfig } from './config.js';
-import { claimError } from './errors/claim-error.js';
 import { formatError, requestIdHeader } from './errors/format-error.js';
-import { invalidField } from './errors/messages-error.js';
+import { claimError, invalidField } from './errors/messages-error.js';
 import { turnFailureError } from './errors/turn-failure.js';
 import { conversationOf, type RequestMessages } from './request/conversation.js';
 import { Ignored } from './request/ignored.js';
@@ -71,7 +70,7 @@ export class Messages implements Dialect {
         metadata: user === undefined ? {} : { user_id: user },
       },
       session,
-      answer: new MessageForm({
+      answer: messageForm({
         head: { id: `msg_${this.#ids.base62(24)}`, model: head.model },
         headers: { ...requestIdHeader(request.requestId), ...ignoredParamsHeader(ignored.names) },
         isStream: head.stream,

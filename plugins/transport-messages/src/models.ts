@@ -11,12 +11,7 @@ const MAX_LIMIT = 1_000;
 /** Agents have no date. */
 const CREATED_AT = '1970-01-01T00:00:00Z';
 
-interface Model {
-  readonly type: 'model';
-  readonly id: string;
-  readonly display_name: string;
-  readonly created_at: string;
-}
+type Model = ReturnType<typeof asModel>;
 
 /**
  * The agents and models in the caller's scope, in the shape of the protocol, for requests that are
@@ -82,7 +77,7 @@ export class Models {
   }
 }
 
-function asModel({ name, description }: TargetInfo): Model {
+function asModel({ name, description }: TargetInfo) {
   return { type: 'model', id: name, display_name: description ?? name, created_at: CREATED_AT };
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { SIGNATURE } from '../src/request/signature.js';
+import { SIGNATURE } from '../src/request/content.js';
 import { refusalOf, turnOf } from './support/route.js';
 
 const use = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: 'read', input });

@@ -3,7 +3,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { NO_USAGE, OPEN } from '@plugboard/kernel/contracts';
 import fc from 'fast-check';
 import t from 'tap';
-import { SIGNATURE } from '../src/request/signature.js';
+import { SIGNATURE } from '../src/request/content.js';
 import {
   eventsOf,
   finished,

@@ -139,6 +139,7 @@ export class Conversation {
         // Its own title comes with the end of the first turn, which may fail.
         const metadata = { title: titleOf(input), ...this.metadata };
         this.session = await this.#app.sessions().create({ agent: this.agent, id: this.key, metadata });
+        this.#app.memory.forget(this.key); // a message that was stopped meanwhile belongs to the session
       } catch (error) {
         const { code, status } = /** @type {ApiError} */ (error);
         if (code !== 'conversation_exists' && status !== 403) throw error; // else the session continues under its key

@@ -142,7 +142,9 @@ export class Live {
     const socket = this.#socket;
     this.#socket = undefined;
     clearInterval(this.#pings);
-    socket?.close(1000);
+    // The browser reports one that is closed before it is open.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close(1000);
+    else socket?.close(1000);
     if (socket && (this.#run || this.#watch)) void this.#connect();
   }
 

@@ -26,7 +26,7 @@ export function sessionTitle({ metadata, title, key }) {
   return metadata.title || title || key;
 }
 
-/** The caller's sessions, the latest activity first. */
+/** The sessions of the caller's project, the latest activity first. */
 export class Sessions {
   /** @type {Session[]} */
   list = [];

@@ -1,4 +1,4 @@
-import { endsTurn, endTurn } from './turn.js';
+import { endsTurn, endTurn, isRunning } from './turn.js';
 import { takeProgress } from './turn-facts.js';
 import { addItem, itemFrom } from './turn-items.js';
 
@@ -25,14 +25,10 @@ const APPLY = {
   'response.created': (turn, { response }) => {
     turn.responseId = response.id;
     if (!turn.responses.includes(response.id)) turn.responses.push(response.id);
-    turn.status = 'running';
+    setStatus(turn, 'running');
   },
-  'response.queued': (turn) => {
-    turn.status = 'queued';
-  },
-  'response.in_progress': (turn) => {
-    turn.status = 'running';
-  },
+  'response.queued': (turn) => setStatus(turn, 'queued'),
+  'response.in_progress': (turn) => setStatus(turn, 'running'),
   'svc:queue.position': (turn, { position }) => {
     turn.queuePosition = position;
   },
@@ -58,6 +54,14 @@ const APPLY = {
     if (tool) tool.progress = event.message ?? `${Math.round(event.progress * 100)} %`;
   },
 };
+/**
+ * One that was stopped here does not run again: its events may arrive until the server knows.
+ * @param {Turn} turn @param {'queued' | 'running'} status
+ */
+function setStatus(turn, status) {
+  if (isRunning(turn)) turn.status = status;
+}
+
 /** @param {Turn} turn @param {ProtocolEvent} done */
 function finishItem(turn, done) {
   const item = itemFrom(done);

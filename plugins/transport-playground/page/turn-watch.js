@@ -10,7 +10,7 @@ import { TurnRunner } from './turn-runner.js';
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').Turn} Turn */
 
-/** The end of a turn that was stopped before the server received it. */
+/** The end of a turn that was stopped, until the server says how it ended. */
 const STOPPED = { status: 'incomplete', incomplete_details: { reason: 'cancelled' } };
 
 /**
@@ -50,8 +50,11 @@ export class TurnWatch {
   /** @param {Turn} turn the last one */
   async run(turn) {
     await this.#runner.idle; // a stopped turn may not have ended yet
-    if (!isRunning(turn)) return; // this one was stopped meanwhile
     const chat = this.#chat;
+    if (!isRunning(turn)) {
+      chat.history.remember();
+      return this.#app.onEnd(chat); // this one was stopped meanwhile
+    }
     const session = chat.isStateless ? '' : (chat.session?.id ?? chat.key);
     await this.#watch(turn, (onEvent) => this.#runner.run(chat.turns, chat.agentOfTurns, session, trialOf(chat), onEvent));
   }
@@ -68,11 +71,14 @@ export class TurnWatch {
     });
   }
 
-  /** @param {Turn} turn that runs */
+  /**
+   * Stops a turn. One of this tab has ended at once: the next message waits for the server, and not
+   * its sender. @param {Turn} turn that runs
+   */
   stop(turn) {
     if (this.others.cancel(turn)) return;
     this.#runner.stop();
-    if (turn.status === 'sending') endTurn(turn, STOPPED);
+    endTurn(turn, STOPPED);
   }
 
   /** Closes the live connection: the next turn opens one with the token of that time. */
@@ -100,7 +106,8 @@ export class TurnWatch {
     history.remember();
     this.#app.onChange();
     this.#app.onEnd(chat);
-    if (turn.isCut && turn.responseId === '') await history.reopen();
+    const isTooLate = turn.isKept && turn.number === 0 && this.#app.server.isLive; // it was stopped after its end
+    if (isTooLate || (turn.isCut && turn.responseId === '')) await history.reopen();
     else await chat.try(() => history.readDecisions());
   }
 

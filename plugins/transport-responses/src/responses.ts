@@ -54,7 +54,6 @@ export class Responses implements Dialect {
       busy: busyModeOf(request, invalidValue),
       fingerprint: joinFingerprint(request),
       incremental: encoder !== undefined,
-      resumable: encoder !== undefined,
       extensions: false,
       isCodex: isCodex(request.headers),
       account: request.account,
@@ -92,19 +91,19 @@ async function answer(
   const note = () => request.note(response.logFields.fields());
   const opening = response.open();
   cancelWhenStopped(response, request.signal);
-  if (!encoder) onAbort(request.signal, () => response.abandon());
+  if (!encoder) onAbort(request.signal, () => response.leave());
   const refused = await opening;
   if (refused) {
     note();
     throw planned.errorOf(refused);
   }
-  const reader = encoder && response.read(0, false);
+  const { reader } = response;
   if (encoder && reader) return streamReply(reader, encoder, headers, request.signal, note);
 
   const { outcome, response: text, failure } = await response.ended;
   note();
   if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) throw planned.errorOf(failure);
-  return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(response.connection) }, body: text };
+  return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(response.encoder.connection) }, body: text };
 }
 
 async function* replayed(events: readonly string[], encoder: StreamEncoder): AsyncGenerator<string> {

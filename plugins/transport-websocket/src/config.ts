@@ -31,9 +31,7 @@ export const configSchema = {
       type: 'string',
       format: 'size',
       default: '256kb',
-      description:
-        'Maximum size of the events that a client has not read yet. At the limit its turn waits; from a quarter on, text ' +
-        'is sent in fewer events.',
+      description: 'Maximum size of the events that a client has not read yet. At the limit its turn waits.',
     },
     pingInterval: {
       type: 'string',

@@ -130,12 +130,12 @@ t.test('C-251 every watcher sees each turn that begins later, of any surface, an
   const second = app.request('POST', '/v1/responses', {}, { model: 'assistant', conversation: 'c', input: 'Second' });
   for (const live of watchers) {
     t.equal((await live.next()).response?.id, created?.response?.id, 'the id of the response');
-    const queued = await live.until('svc:queue.position');
+    const queued = [...(await live.until('svc:queue.position')), await live.next()];
     t.match(queued.slice(-4), [
       { type: 'response.created' },
       { type: 'response.queued' },
-      { type: 'svc:response.input', input: [{ content: [{ text: 'Second' }] }] },
       { position: 1 },
+      { type: 'svc:response.input', input: [{ content: [{ text: 'Second' }] }] },
     ]);
   }
   gate.resolve();

@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { AgentRuntime, ClaimResult, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
+import type { AgentRuntime, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
 import type { HttpError, HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import type { ClaimProblem } from './claim-problems.js';
 import type { NamedSession } from './session-request.js';
 import type { TurnWriter } from './turn-stream.js';
 
@@ -29,7 +30,7 @@ export interface Dialect extends Pick<HttpRoute, 'path' | 'tokenHeader'> {
    */
   errorOf(failure: Failure, stateful: boolean): HttpError;
   /** The error for a request with an idempotency key that is neither run nor replayed. */
-  claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay' }>): HttpError;
+  claimError(problem: ClaimProblem): HttpError;
 }
 
 /** What a request asks for. */

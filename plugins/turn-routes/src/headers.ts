@@ -24,16 +24,6 @@ function headerText(name: string): string {
 /** The header of a replayed answer. */
 export const REPLAYED_HEADER = { 'idempotent-replayed': 'true' } as const;
 
-/**
- * What the caller is told of a request with an idempotency key that is neither run nor replayed.
- */
-export const CLAIM_MESSAGES = {
-  running: 'The request with this Idempotency-Key is still being answered; try again in a moment.',
-  mismatch: 'This Idempotency-Key was used for a different request; send every new request with a new key.',
-  interrupted:
-    'The request with this Idempotency-Key was interrupted after its tools had started. To run it again, send it with a new key.',
-} as const;
-
 /** All values of a header, as received. Node joins them or keeps one. @param name lower case. */
 export function headerLines({ rawHeaders }: Pick<HttpRequest, 'rawHeaders'>, name: string): readonly string[] {
   return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);

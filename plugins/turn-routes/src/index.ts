@@ -1,12 +1,14 @@
+export type { ClaimProblem } from './claim-problems.js';
 export type { AnswerFold, AnswerForm, Dialect, DialectTurn, ReadyTurn, StreamForm } from './dialect.js';
 export { estimateTokens } from './estimate-tokens.js';
 export { joinFingerprint } from './fingerprints.js';
-export { agentHeader, CLAIM_MESSAGES, connectionHeader, REPLAYED_HEADER } from './headers.js';
+export { agentHeader, connectionHeader } from './headers.js';
 export { headerSafeName, ignoredParamsHeader, MAX_IGNORED_PARAMS } from './ignored-params.js';
 export { busyModeOf, sessionHeaderOf } from './request-headers.js';
 export { conversationKeyOf, isConversationId, type NamedSession } from './session-request.js';
+export { escaped, joined, piecesOf } from './stream-text.js';
 export { ExtrasCollector } from './thinking/extras-collector.js';
-export { ownKey } from './thinking/own-key.js';
+export { OwnKey } from './thinking/own-key.js';
 export { type ExtrasSeal, SealedExtras, type StepExtras, withExtras } from './thinking/sealed-extras.js';
 export { openText, sealText } from './thinking/sealed-text.js';
 export { TurnLogFields } from './turn-log-fields.js';

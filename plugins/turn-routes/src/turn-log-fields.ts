@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Failure, TurnFinished, Usage } from '@plugboard/kernel/contracts';
+import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 
 /** Collects the access log fields of a turn from its events. */
 export class TurnLogFields {
@@ -14,36 +14,17 @@ export class TurnLogFields {
   /** Collects the fields of a batch. */
   add(batch: readonly AgentEvent[]): void {
     for (const event of batch) {
-      if (event.type === 'step') this.step();
-      else if (event.type === 'usage') this.usage(event.usage);
-      else if (event.type === 'tool-call') this.toolCall();
-      else if (event.type === 'finished') this.finished(event);
-      else if (event.type === 'failed') this.failed(event.failure);
+      if (event.type === 'step') {
+        this.#steps++;
+        this.#isCounted = false;
+      } else if (event.type === 'usage') {
+        // Later counts of the same step replace the first.
+        if (event.usage.promptTokens > 0 && !this.#isCounted) this.#counted++;
+        this.#isCounted ||= event.usage.promptTokens > 0;
+      } else if (event.type === 'tool-call') this.#toolCalls++;
+      else if (event.type === 'finished') this.#finished = event;
+      else if (event.type === 'failed') this.#failure = event.failure;
     }
-  }
-
-  step(): void {
-    this.#steps++;
-    this.#isCounted = false;
-  }
-
-  /** The counts of the step. Later ones of the same step replace them. */
-  usage({ promptTokens }: Usage): void {
-    if (promptTokens === 0 || this.#isCounted) return;
-    this.#isCounted = true;
-    this.#counted++;
-  }
-
-  toolCall(): void {
-    this.#toolCalls++;
-  }
-
-  finished(event: TurnFinished): void {
-    this.#finished = event;
-  }
-
-  failed(failure: Failure): void {
-    this.#failure = failure;
   }
 
   /**

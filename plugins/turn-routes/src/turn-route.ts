@@ -8,6 +8,7 @@ import {
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
 import type { HttpError, HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { CLAIM_PROBLEMS } from './claim-problems.js';
 import type { AnswerForm, Dialect, DialectTurn, FoldedAnswer, ReadyTurn, ReplayForm, StreamForm } from './dialect.js';
 import { requestFingerprint, sessionHash } from './fingerprints.js';
 import { agentHeader, connectionHeader, REPLAYED_HEADER } from './headers.js';
@@ -100,7 +101,8 @@ export class TurnRoute implements HttpRoute {
     const claimed = await runtime.claim(key, fingerprint, request.account);
     const errorOf = (failure: Failure) => this.#errorOf(failure, answer, sessionKey);
     if (claimed.kind === 'replay') return replay(claimed.text, turn, errorOf);
-    if (claimed.kind !== 'new') throw this.#dialect.claimError(claimed);
+    if (claimed.kind === 'failed') throw this.#dialect.errorOf(claimed.failure, false);
+    if (claimed.kind !== 'new') throw this.#dialect.claimError(CLAIM_PROBLEMS[claimed.kind]);
     request.dropBody();
     return turn.reply({ claim: claimed.claim, recorder: new Recorder({ head: answer.head, fold: answer.fold() }) });
   }

@@ -96,7 +96,8 @@ export interface Conversations {
   document(name: string, principal: Principal, account: Account): Promise<ConversationDocument | undefined>;
   /**
    * Deletes a text.
-   * @returns how many texts are left with its session; undefined if there was none.
+   * @returns how many texts of its kind are left with its session, whose names have the same
+   *   beginning up to the first `_`; undefined if there was none.
    */
   deleteDocument(name: string, principal: Principal, account: Account): Promise<number | undefined>;
   /**

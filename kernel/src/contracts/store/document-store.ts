@@ -18,7 +18,11 @@ export interface DocumentStore {
    *   thrown on.
    */
   get(project: string, name: string, reserve?: (bytes: number) => void): Promise<StoredDocument | undefined>;
-  /** Deletes a text. Returns how many the session has left; undefined if there was none. */
+  /**
+   * Deletes a text.
+   * @returns how many the session has left of its kind, whose names have the same beginning up to
+   *   the first `_`; undefined if there was none.
+   */
   delete(project: string, name: string): Promise<number | undefined>;
 }
 

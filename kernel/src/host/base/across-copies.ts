@@ -9,6 +9,9 @@
  *   }
  * }
  * ```
+ *
+ * @param type the class. @param name its name, the same in every copy.
+ * @experimental
  */
 export function recognizeAcrossCopies(type: abstract new (...args: never[]) => Error, name: string): void {
   // The build may rename classes. Log lines and the messages of assertions show this name.

@@ -11,7 +11,6 @@ const LONGEST_WAIT = 60 * 60_000;
 interface Leaving {
   /** In start order. */
   readonly entries: readonly LivingEntry[];
-  readonly runner: EntryRunner;
   /** Stops them; the same promise if called again. */
   stop(): Promise<void>;
 }
@@ -53,10 +52,10 @@ export class Retirement {
     let stopping: Promise<void> | undefined;
     const stop = () => {
       deadline.cancel();
-      stopping ??= this.#stop(leaving);
+      stopping ??= this.#stop(entries, runner).finally(() => this.#leaving.delete(leaving));
       return stopping;
     };
-    const leaving: Leaving = { entries, runner, stop };
+    const leaving: Leaving = { entries, stop };
     const deadline = this.#clock.after(LONGEST_WAIT, () => {
       const names = entries.map(({ id }) => id).join(', ');
       this.#log.warn(`${names} left the configuration an hour ago and still had running work, which may now fail`);
@@ -79,13 +78,12 @@ export class Retirement {
     return this.#failures.slice(before);
   }
 
-  async #stop(leaving: Leaving): Promise<void> {
-    for (const entry of leaving.entries.toReversed()) {
-      const failure = await leaving.runner.stop(entry, this.#timeToStop());
+  async #stop(entries: readonly LivingEntry[], runner: EntryRunner): Promise<void> {
+    for (const entry of entries.toReversed()) {
+      const failure = await runner.stop(entry, this.#timeToStop());
       if (failure === undefined) continue;
       this.#failures.push(failure);
       this.#log.error({ err: failure.cause }, failure.message);
     }
-    this.#leaving.delete(leaving);
   }
 }

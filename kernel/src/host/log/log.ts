@@ -4,7 +4,6 @@ import { KERNEL } from '../base/kernel-package.js';
 import { escapeC1 } from './control-characters.js';
 import { errorFields } from './error-fields.js';
 import { type CredentialShapes, createRedactor } from './redactor.js';
-import { WeakRefs } from './weak-refs.js';
 
 /** pino's interface: `log.info({ file }, 'file written')`. @public */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;
@@ -88,4 +87,20 @@ function stamps(clock: Clock): () => string {
     }
     return `${start}${String(milliseconds).padStart(3, '0')}Z"`;
   };
+}
+
+/** Weak references to objects: each is dropped when nothing else refers to its object. */
+class WeakRefs<T extends object> {
+  readonly #refs = new Set<WeakRef<T>>();
+  readonly #collected = new FinalizationRegistry<WeakRef<T>>((ref) => this.#refs.delete(ref));
+
+  add(value: T): void {
+    const ref = new WeakRef(value);
+    this.#refs.add(ref);
+    this.#collected.register(value, ref);
+  }
+
+  all(): readonly T[] {
+    return [...this.#refs].flatMap((ref) => ref.deref() ?? []);
+  }
 }

@@ -1,15 +1,15 @@
-import { type Fault, fault, reasonOf, reasonWithPlace } from '../base/errors.js';
+import { type Fault, fault, hostError, reasonOf, reasonWithPlace } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { resultMistake } from '../configuration/configure.js';
 import type { ConfiguredEntry } from '../configuration/entry.js';
+import type { FileLayout } from '../configuration/file-layout.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
 import { startOrder } from '../lifecycle/order.js';
 import { type Diagnosis, NO_DIAGNOSIS } from '../plugin/diagnosis.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import { type Registered, type RegistrationDependencies, registerEntry } from './register.js';
 import type { Revision } from './revision.js';
-import { checkSection } from './section.js';
 
 /** What the registrations of all entries share, and what explains their accidents. */
 export interface RegisterEntriesDependencies extends Omit<RegistrationDependencies, 'revision'> {
@@ -148,4 +148,25 @@ function inOrder(registered: readonly Registered[], { registry, configuration }:
   const steps = result.cycle.map(({ reader, point, contributor }) => `${reader.id} reads ${name(point)} of ${contributor.id}`);
   configuration.problems.add(first?.reader.entry.path ?? [], fault('START_CYCLE', steps));
   return [];
+}
+
+/**
+ * Refuses an entry in the wrong section of the file: each section that names a point is for plugins
+ * that contribute to it, and no other section is.
+ * @param contributes the ids of the points that the entry contributes to.
+ * @throws HostError that says what it contributes and where it belongs.
+ */
+function checkSection(section: string, contributes: readonly string[], { sections }: FileLayout): void {
+  const own = sections[section]?.provides;
+  const homeOf = (id: string) => Object.entries(sections).find(([, { provides }]) => provides?.point === id);
+  const foreign = contributes.filter((id) => homeOf(id) && id !== own?.point);
+  if (own === undefined ? foreign.length === 0 : contributes.includes(own.point)) return;
+  const found = (own === undefined ? foreign : contributes).map((id) => {
+    const home = homeOf(id)?.[1].provides;
+    return home === undefined ? id : `${home.name} (${id})`;
+  });
+  const homes = new Set(foreign.map((id) => homeOf(id)?.[0] ?? ''));
+  const others = Object.keys(sections).filter((name) => sections[name]?.shape === 'map' && !sections[name]?.provides);
+  const places = found.length === 0 ? [] : homes.size > 0 ? [...homes] : others;
+  throw hostError('SECTION_WRONG', found, own && `${own.name} (${own.point})`, section, places);
 }

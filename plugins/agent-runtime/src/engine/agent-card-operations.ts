@@ -1,26 +1,22 @@
-import { audit, type HostView, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
+import { audit, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
 import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { AgentRevision } from './agent-revision.js';
-import { CurrentAgents } from './current-agents.js';
-import { callerFields, digestOf } from './diagnostics/audit-fields.js';
+import { callerFields, digestOf } from './diagnostics/log-fields.js';
 import type { Agent } from './directory/agent.js';
 import { mayUse } from './directory/directory.js';
-import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
-import { Postponed } from './tools/run-tool.js';
-import { type OwnedCall, type ServerCall, ToolRunner } from './tools/tool-runner.js';
+import type { AgentRevision } from './revision/agent-revision.js';
+import { CurrentAgents } from './revision/current-agents.js';
+import { type PostponedCalls, ToolRunner } from './tools/tool-runner.js';
 import type { AgentTool, Toolbox } from './tools/toolbox.js';
 import { RunningTurns } from './turn/running-turns.js';
 
 /** Describes agents, and runs their tools for people. */
 export class AgentCardOperations implements AgentCards {
   readonly #context: PluginContext;
-  readonly #host: HostView;
   readonly #agents: CurrentAgents;
   readonly #tools: ToolRunner;
   readonly #limiter: TurnLimiter;
-  readonly #credentials: CredentialTurnLimiter;
   readonly #running: RunningTurns;
 
   constructor(
@@ -28,15 +24,12 @@ export class AgentCardOperations implements AgentCards {
     @inject(CurrentAgents) agents: CurrentAgents,
     @inject(ToolRunner) tools: ToolRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
-    @inject(CredentialTurnLimiter) credentials: CredentialTurnLimiter,
     @inject(RunningTurns) running: RunningTurns,
   ) {
     this.#context = context;
-    this.#host = context.host;
     this.#agents = agents;
     this.#tools = tools;
     this.#limiter = limiter;
-    this.#credentials = credentials;
     this.#running = running;
   }
 
@@ -71,39 +64,32 @@ export class AgentCardOperations implements AgentCards {
       const [name, known] = found;
       if (!run.isApproved && agent.approves(known)) throw needsApproval();
       const context = { agent, toolbox, principal, revision };
-      return await this.#awaited(run, (own) => this.#admitted(own, principal, () => this.#run(own, name, context)));
+      return await this.#admitted(run, principal, (own) => this.#run(own, name, context));
     } finally {
       unpin();
     }
   }
 
-  /** Runs a call that a stopping server waits for, and ends at its limit, like a turn. */
-  async #awaited<T>(run: ToolRun, work: (run: ToolRun) => Promise<T>): Promise<T> {
+  /**
+   * Runs a call within the limits of turns, which it counts as. A stopping server waits for it, and
+   * ends it at its limit.
+   */
+  async #admitted<T>(run: ToolRun, principal: Principal, work: (run: ToolRun) => Promise<T>): Promise<T> {
+    if (this.#context.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     const abort = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const untrack = this.#running.track({ ended, requestEnd: (reason) => abort.abort(reason) });
+    const signal = AbortSignal.any([run.signal, abort.signal]);
     try {
-      return await work({ ...run, signal: AbortSignal.any([run.signal, abort.signal]) });
+      await this.#limiter.acquire(principal, signal);
+      try {
+        return await work({ ...run, signal });
+      } finally {
+        this.#limiter.release(principal);
+      }
     } finally {
       untrack();
       resolve();
-    }
-  }
-
-  /** Runs a call within the limits of turns, which it counts as. */
-  async #admitted<T>({ signal }: ToolRun, principal: Principal, work: () => Promise<T>): Promise<T> {
-    if (this.#host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
-    const owner = { project: principal.project, caller: principal.tokenId };
-    const release = this.#credentials.acquire(principal);
-    try {
-      await this.#limiter.acquire(owner, signal);
-      try {
-        return await work();
-      } finally {
-        this.#limiter.release(owner);
-      }
-    } finally {
-      release();
     }
   }
 
@@ -118,16 +104,6 @@ export class AgentCardOperations implements AgentCards {
       arguments: run.arguments,
       tool: { entry, name: tool },
     } as const;
-    const owned: OwnedCall = {
-      turnId: turn.id,
-      principal,
-      settle: async (_, runCall) => {
-        const outcome = await runCall();
-        if (outcome instanceof Postponed) throw needsApproval();
-        return outcome;
-      },
-    };
-    const own: ServerCall = { call, index: 0, ...(run.isApproved && { owned }) };
     const fields = { project: principal.project, agent: agent.name, tool: `${entry}/${tool}`, request_id: run.requestId };
     audit(
       log,
@@ -140,11 +116,9 @@ export class AgentCardOperations implements AgentCards {
       agent,
       turn,
       interceptors: revision.toolInterceptors.all(),
-      onPostponed: () => {
-        throw needsApproval();
-      },
+      pending: run.isApproved ? undefined : REFUSED,
     };
-    for await (const batch of this.#tools.run([own], context)) {
+    for await (const batch of this.#tools.run([{ call, index: 0 }], context)) {
       for (const event of batch) if (event.type === 'tool-result') return event;
     }
     throw new Error('a tool call ended without a result');
@@ -177,6 +151,13 @@ function assertMayRun({ toolVisibility }: Agent, principal: Principal): void {
 function needsApproval(): TurnError {
   return new TurnError('approval_pending', 'A person must approve this call: send `"approve": true` with it.');
 }
+
+/** Nothing waits here: the person decides at once. */
+const REFUSED: PostponedCalls = {
+  postpone() {
+    throw needsApproval();
+  },
+};
 
 function shownTool(known: AgentTool, agent: Agent): AgentCard['tools'][number] {
   const { entry, tool, effect } = known;

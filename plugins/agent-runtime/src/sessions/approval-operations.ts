@@ -1,18 +1,24 @@
 import type { IdSource, PluginContext, Principal } from '@plugboard/kernel';
 import {
   type Account,
+  type Approval,
   type ApprovalDecision,
-  type Approval as ApprovalInfo,
   type ApprovalListPage,
   type Approvals,
   callerId,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { CurrentAgents } from '../engine/current-agents.js';
-import { isOwn, type ListedApproval, shownApproval } from './pending/approval.js';
-import { approvalDecided, approvalExpired, approvalNotFound } from './pending/approval-errors.js';
+import { CurrentAgents } from '../engine/revision/current-agents.js';
+import {
+  approvalDecided,
+  approvalExpired,
+  approvalNotFound,
+  isOwn,
+  type ListedApproval,
+  shownApproval,
+} from './pending/approval.js';
 import { ApprovalRecords } from './pending/approval-records.js';
-import { reserveIn } from './store/store-call.js';
+import { reserveIn } from './store/session-storage.js';
 
 /** What callers do with tool calls that wait, outside of turns. */
 export class ApprovalOperations implements Approvals {
@@ -30,7 +36,7 @@ export class ApprovalOperations implements Approvals {
     this.#records = records;
   }
 
-  async list(page: ApprovalListPage, principal: Principal, account: Account): Promise<readonly ApprovalInfo[]> {
+  async list(page: ApprovalListPage, principal: Principal, account: Account): Promise<readonly Approval[]> {
     const { project, agents, scopes } = principal;
     const caller = scopes.includes('approve') ? undefined : callerId(principal);
     if (!scopes.includes('approve') && (caller === undefined || !scopes.includes('chat'))) return [];
@@ -46,9 +52,10 @@ export class ApprovalOperations implements Approvals {
     { approve, reason }: Omit<ApprovalDecision, 'id'>,
     principal: Principal,
     account: Account,
-  ): Promise<ApprovalInfo> {
+  ): Promise<Approval> {
     const records = this.#records;
-    const approval = await records.expire(visible(await records.get(principal.project, id, account), id, principal), account);
+    const [found] = await records.get(principal.project, [id], account);
+    const approval = await records.expire(visible(found, id, principal), account);
     if (approval.decision?.by === 'expired') throw approvalExpired(id);
     if (approval.state !== 'waiting') throw approvalDecided(approval);
     const decision = { approve, reason, by: 'person', nonce: this.#ids.base62(8) } as const;
@@ -58,7 +65,7 @@ export class ApprovalOperations implements Approvals {
   }
 
   /** An agent that is gone shows nothing. */
-  #shown(approval: ListedApproval): ApprovalInfo {
+  #shown(approval: ListedApproval): Approval {
     const agent = this.#agents.revision.directory.named(approval.session.agent);
     return shownApproval(approval, agent?.toolVisibility ?? 'none');
   }

@@ -4,7 +4,7 @@ import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import type { RestartPolicy } from '../engine/directory/agent.js';
 import { messagesAtEnd } from './history/messages-at-end.js';
 import { newMessages } from './history/session-input.js';
-import { approvalIdOf } from './pending/approval.js';
+import { anyWaits } from './pending/approval.js';
 import { interruptedRecord } from './turn-record.js';
 
 const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answer was interrupted.' };
@@ -37,10 +37,8 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
 async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn, log: Logger): Promise<void> {
   const version = await store.version(id);
   const messages = await messagesAtEnd((page) => store.turns(id, page));
-  // A turn that went on with calls that were approved is not closed: the next one goes on with
-  // them.
-  const approvals = openToolCalls(messages).map((callId) => store.approvals.find(id.project, approvalIdOf(callId)));
-  const waits = (await Promise.all(approvals)).some((approval) => approval !== undefined);
+  // A turn that went on with calls that had waited is not closed: the next one goes on with them.
+  const waits = await anyWaits(store, id.project, openToolCalls(messages));
   const added = waits ? undefined : appendable(messages, input);
   if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE], record: interruptedRecord() });
   else

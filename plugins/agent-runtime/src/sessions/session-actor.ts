@@ -28,7 +28,11 @@ interface WaitingTurn {
  * matter (`TurnTask`). The cached conversation belongs to the actor and is discarded with it.
  */
 export class SessionActor {
-  readonly #history: SessionHistory;
+  readonly history: SessionHistory;
+  /** When it was last used, on the monotonic clock. */
+  usedAt: number;
+  /** When it was last moved to the end of the order of use. */
+  orderedAt: number;
   readonly #options: SessionActorOptions;
   readonly #queue: WaitingTurn[] = [];
   #running: TurnTask | undefined;
@@ -38,8 +42,10 @@ export class SessionActor {
   #workDone: Promise<void> = Promise.resolve();
 
   constructor(history: SessionHistory, options: SessionActorOptions) {
-    this.#history = history;
+    this.history = history;
     this.#options = options;
+    this.usedAt = options.clock.monotonic();
+    this.orderedAt = this.usedAt;
   }
 
   /** The running turn, and those that wait, in the order in which they run. */
@@ -49,11 +55,6 @@ export class SessionActor {
 
   get isBusy(): boolean {
     return this.#isOccupied || this.#queue.length > 0;
-  }
-
-  /** The turn that runs, or will run next. */
-  get firstTurn(): TurnTask | undefined {
-    return this.#running ?? this.#queue[0]?.turn;
   }
 
   /** Whether a new turn has to wait. */
@@ -67,7 +68,8 @@ export class SessionActor {
    * @returns undefined if there is none.
    */
   join(fingerprint: string, signal: AbortSignal, account: Account): TurnEvents | undefined {
-    return this.#find(fingerprint)?.join(signal, account);
+    const found = this.turns.find((turn) => turn.fingerprint === fingerprint && !turn.signal.aborted);
+    return found?.join(signal, account);
   }
 
   /** Queues a turn, or ends it at once with the reason why it is refused. */
@@ -93,7 +95,6 @@ export class SessionActor {
     this.#running?.requestEnd(reason);
   }
 
-  /** Ends the waiting turns. */
   endWaiting(reason: TurnError): void {
     for (const { turn, timer } of this.#queue.splice(0)) {
       timer.cancel();
@@ -101,7 +102,6 @@ export class SessionActor {
     }
   }
 
-  /** Resolves when the running turn has ended. */
   async idle(): Promise<void> {
     await this.#running?.ended;
   }
@@ -112,7 +112,7 @@ export class SessionActor {
    */
   async whileIdle<T>(work: (history: SessionHistory) => Promise<T>): Promise<T> {
     if (this.isBusy) throw sessionBusy('The session is busy with a turn');
-    return this.#exclusively(() => work(this.#history));
+    return this.#exclusively(() => work(this.history));
   }
 
   /**
@@ -122,11 +122,6 @@ export class SessionActor {
   endTurnsThen<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
     this.endTurns(reason);
     return this.#exclusively(work);
-  }
-
-  /** Finds the turn that a retry of the same request joins. */
-  #find(fingerprint: string): TurnTask | undefined {
-    return this.turns.find((turn) => turn.fingerprint === fingerprint && !turn.signal.aborted);
   }
 
   /** Why a turn is refused, if it is. */
@@ -179,7 +174,6 @@ function sessionBusy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
 }
 
-/** What happens if the session is busy. */
 function onBusy({ request: { session, target } }: TurnTask): BusyMode {
   return session?.busy ?? target.onBusy;
 }

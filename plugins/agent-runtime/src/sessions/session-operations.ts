@@ -1,5 +1,4 @@
-import type { Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
-import { audit, type SessionStore, SessionStores } from '@plugboard/kernel';
+import { audit, type Message, type PluginContext, type Principal, type SessionStore } from '@plugboard/kernel';
 import type {
   Conversation,
   ConversationDocument,
@@ -22,18 +21,16 @@ import {
   TurnError,
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { CurrentAgents } from '../engine/current-agents.js';
-import { TurnMemory } from '../engine/limits/turn-memory.js';
 import { assertMessages } from '../engine/messages/message-shape.js';
-import type { SessionHistory } from './conversation/session-history.js';
-import { assertNotFull } from './conversation/session-limits.js';
+import { CurrentAgents } from '../engine/revision/current-agents.js';
+import { assertNotFull, type SessionHistory } from './conversation/session-history.js';
 import { messagesToAppend } from './history/session-input.js';
-import { approvalPending } from './pending/approval-errors.js';
+import { approvalPending } from './pending/approval.js';
 import { ApprovalRecords } from './pending/approval-records.js';
-import { begunInfo, type ListPage, SessionLists } from './session-lists.js';
+import { type ListPage, listSessions } from './session-lists.js';
 import { SessionSupervisor } from './session-supervisor.js';
 import { assertSessionKey } from './store/session-key.js';
-import { reserveIn, type StoreCall, storeCalls } from './store/store-call.js';
+import { reserveIn, SessionStorage } from './store/session-storage.js';
 import { parseRecord } from './turn-record.js';
 
 /** Length of a generated key: unguessable and unique. */
@@ -44,32 +41,24 @@ const RANDOM_KEY = 22;
  * the same time.
  */
 export class SessionOperations implements Conversations {
-  readonly #stores: Extensions<SessionStore>;
-  readonly #storeCall: StoreCall;
-  readonly #ids: IdSource;
-  readonly #log: Logger;
+  readonly #context: PluginContext;
+  readonly #storage: SessionStorage;
   readonly #sessions: SessionSupervisor;
   readonly #agents: CurrentAgents;
-  readonly #memory: TurnMemory;
   readonly #approvals: ApprovalRecords;
-  readonly #lists: SessionLists;
 
   constructor(
-    @inject(CONTEXT) { clock, ids, log, extensions }: PluginContext,
+    @inject(CONTEXT) context: PluginContext,
+    @inject(SessionStorage) storage: SessionStorage,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(CurrentAgents) agents: CurrentAgents,
-    @inject(TurnMemory) memory: TurnMemory,
     @inject(ApprovalRecords) approvals: ApprovalRecords,
   ) {
-    this.#stores = extensions(SessionStores);
-    this.#storeCall = storeCalls(clock);
-    this.#ids = ids;
-    this.#log = log;
+    this.#context = context;
+    this.#storage = storage;
     this.#sessions = sessions;
     this.#agents = agents;
-    this.#memory = memory;
     this.#approvals = approvals;
-    this.#lists = new SessionLists(sessions, () => this.#store, this.#storeCall);
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
@@ -77,14 +66,14 @@ export class SessionOperations implements Conversations {
     assertMessages(messages);
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
     const added = messagesToAppend([], messages);
-    await this.#sessions.whileIdle(id, this.#store, () =>
-      this.#insert(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
-    );
+    await this.#sessions
+      .use(id)
+      .whileIdle(() => this.#insert((store) => store.create(id, { metadata, messages: added }), 'create', id));
     return this.#created(id);
   }
 
   list(page: ListPage, principal: Principal, account: Account): Promise<readonly Conversation[]> {
-    return this.#lists.list(page, principal, account);
+    return listSessions(this.#sessions, this.#storage, page, principal, account);
   }
 
   async get(id: string, principal: Principal): Promise<Conversation> {
@@ -93,7 +82,7 @@ export class SessionOperations implements Conversations {
 
   async setMetadata(conversation: string, metadata: Metadata, principal: Principal): Promise<Conversation> {
     const { id } = await this.#require(conversation, principal);
-    await this.#storeCall(() => this.#store.setMetadata(id, metadata), 'setMetadata', id);
+    await this.#storage.call((store) => store.setMetadata(id, metadata), 'setMetadata', id);
     return this.get(conversation, principal);
   }
 
@@ -109,8 +98,8 @@ export class SessionOperations implements Conversations {
     const asking = approval === undefined ? undefined : await this.#approvals.find(id.project, approval);
     if (!isStored || (approval !== undefined && !asking)) return this.#withTools(id, []);
     const range = asking ? ({ limit: 1, order: 'asc', after: asking.turn - 1 } as const) : page;
-    const read = () => this.#store.turns(id, { ...range, reserve: reserveIn(account) });
-    return this.#withTools(id, await this.#storeCall(read, 'turns', id));
+    const reserve = reserveIn(account);
+    return this.#withTools(id, await this.#storage.call((store) => store.turns(id, { ...range, reserve }), 'turns', id));
   }
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {
@@ -134,9 +123,9 @@ export class SessionOperations implements Conversations {
     assertMessages(messages);
     const { id } = await this.#require(conversation, principal);
     const page = { order: 'desc', limit: 1, reserve: reserveIn(account) } as const;
-    const added = await this.#sessions.whileIdle(id, this.#store, async (history) => {
+    const added = await this.#sessions.use(id).whileIdle(async (history) => {
       await this.#append(id, history, messages, account);
-      return this.#storeCall(() => this.#store.turns(id, page), 'turns', id);
+      return this.#storage.call((store) => store.turns(id, page), 'turns', id);
     });
     return this.#withTools(id, added);
   }
@@ -144,12 +133,12 @@ export class SessionOperations implements Conversations {
   async #append(id: SessionId, history: SessionHistory, messages: readonly Message[], account: Account): Promise<void> {
     try {
       const { signal } = new AbortController(); // a caller that has left does not stop it
-      const stored = await history.current(account, { memory: this.#memory, storeCall: this.#storeCall }, signal);
+      const stored = await history.current(account, signal);
       assertNotFull(stored);
       const { approvals } = await this.#approvals.openIn(id, openToolCalls(stored.messages), account);
       if (approvals.length > 0) throw approvalPending();
       const fresh = messagesToAppend(stored.messages, messages);
-      await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
+      await this.#storage.call((store) => store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
     } finally {
       history.idle();
     }
@@ -159,33 +148,35 @@ export class SessionOperations implements Conversations {
     if (key !== undefined) assertSessionKey(key, 'id');
     const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
-    await this.#sessions.whileIdle(copy, this.#store, () =>
-      this.#insert(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
-    );
+    await this.#sessions
+      .use(copy)
+      .whileIdle(() => this.#insert((store) => store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy));
     return this.#created(copy);
   }
 
   async putDocument(conversation: string, name: string, text: string, principal: Principal): Promise<void> {
     const { id } = await this.#require(conversation, principal);
-    await this.#storeCall(() => this.#store.documents.put(id, name, text), 'documents.put', id);
+    await this.#storage.call((store) => store.documents.put(id, name, text), 'documents.put', id);
   }
 
   async document(name: string, { project, agents }: Principal, account: Account): Promise<ConversationDocument | undefined> {
-    const read = () => this.#store.documents.get(project, name, reserveIn(account));
-    const found = await this.#storeCall(read, 'documents.get');
+    const reserve = reserveIn(account);
+    const found = await this.#storage.call((store) => store.documents.get(project, name, reserve), 'documents.get');
     if (!found || agents?.includes(found.id.agent) === false) return undefined;
     return { conversation: conversationId(found.id), agent: found.id.agent, text: found.text };
   }
 
   async deleteDocument(name: string, principal: Principal, account: Account): Promise<number | undefined> {
     if (!(await this.document(name, principal, account))) return undefined;
-    return this.#storeCall(() => this.#store.documents.delete(principal.project, name), 'documents.delete');
+    return this.#storage.call((store) => store.documents.delete(principal.project, name), 'documents.delete');
   }
 
   async cancel(conversation: string, principal: Principal, account: Account): Promise<Conversation> {
     const { info } = await this.#requireOrBegun(conversation, principal);
     await this.#sessions.cancel(info.id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
-    await this.#denyWaiting(info.id, principal, account);
+    const { approvals } = await this.#approvals.openAtEnd(info.id, account);
+    const decision = { approve: false, by: 'cancelled' } as const;
+    for (const approval of approvals) await this.#approvals.decide(approval, decision, account, principal);
     // The session of a first turn is gone with it.
     return this.#withStatus((await this.#find(conversation, principal)) ?? info);
   }
@@ -194,33 +185,22 @@ export class SessionOperations implements Conversations {
     const { info, isStored } = await this.#requireOrBegun(conversation, principal);
     const { id } = info;
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
-    const existed = await this.#sessions.endTurnsThen(id, this.#store, reason, () =>
-      this.#storeCall(() => this.#store.delete(id), 'delete', id),
-    );
+    const existed = await this.#sessions
+      .use(id)
+      .endTurnsThen(reason, () => this.#storage.call((store) => store.delete(id), 'delete', id));
     if (isStored && !existed) throw notFound(); // deleted by another request
     const { token, tokenId } = principal;
     const fields = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
-    audit(this.#log, 'session_deleted', fields, 'a session was deleted');
-  }
-
-  /** Denies the tool calls of a session that wait for approval. */
-  async #denyWaiting(id: SessionId, principal: Principal, account: Account): Promise<void> {
-    const { approvals } = await this.#approvals.openAtEnd(id, account);
-    const decision = { approve: false, by: 'cancelled' } as const;
-    for (const approval of approvals) await this.#approvals.decide(approval, decision, account, principal);
-  }
-
-  get #store(): SessionStore {
-    return this.#stores.one();
+    audit(this.#context.log, 'session_deleted', fields, 'a session was deleted');
   }
 
   #randomKey(): string {
-    return this.#ids.base62(RANDOM_KEY);
+    return this.#context.ids.base62(RANDOM_KEY);
   }
 
   async #find(conversation: string, { project, agents }: Principal): Promise<SessionInfo | undefined> {
     if (!isConversationId(conversation)) return undefined;
-    const info = await this.#storeCall(() => this.#store.find(project, conversation), 'find');
+    const info = await this.#storage.call((store) => store.find(project, conversation), 'find');
     return info && (agents?.includes(info.id.agent) ?? true) ? info : undefined;
   }
 
@@ -239,29 +219,28 @@ export class SessionOperations implements Conversations {
   ): Promise<{ readonly info: SessionInfo; readonly isStored: boolean }> {
     const stored = await this.#find(conversation, principal);
     const all = stored ? [] : this.#sessions.begun(principal.project);
-    const begun = all.find((one) => one.conversation === conversation);
+    const begun = all.find(({ info }) => info.conversation === conversation)?.info;
     // Without a turn now, its first turn may have been stored since.
     if (!begun) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
     if (principal.agents?.includes(begun.id.agent) === false) throw notFound();
-    return { info: begunInfo(begun), isStored: false };
+    return { info: begun, isStored: false };
   }
 
-  async #insert(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
-    const work = () =>
-      make().then(
+  async #insert(make: (store: SessionStore) => Promise<void>, operation: string, id: SessionId): Promise<void> {
+    const work = (store: SessionStore) =>
+      make(store).then(
         () => true,
         (error) => {
           if (error instanceof SessionExists) return false;
           throw error;
         },
       );
-    if (!(await this.#storeCall(work, operation, id)))
+    if (!(await this.#storage.call(work, operation, id)))
       throw new TurnError('conversation_exists', 'A conversation with this key already exists.');
   }
 
-  /** Returns a session that was just created. */
   async #created(id: SessionId): Promise<Conversation> {
-    const info = await this.#storeCall(() => this.#store.info(id), 'info', id);
+    const info = await this.#storage.call((store) => store.info(id), 'info', id);
     if (!info) throw notFound(); // deleted by another request
     return this.#withStatus(info);
   }

@@ -1,16 +1,25 @@
-import type { Clock, IdSource, Logger, Message, PluginContext, SessionStore } from '@plugboard/kernel';
-import type { Account, Budget, SessionId } from '@plugboard/kernel/contracts';
-import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import type { PluginContext } from '@plugboard/kernel';
+import {
+  type Account,
+  type SessionId,
+  type SessionInfo,
+  sessionTitle,
+  TurnError,
+  type TurnEvents,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
+import { TurnMemory } from '../engine/limits/turn-memory.js';
+import type { OpenConversation } from '../engine/turn/conversation.js';
+import { TurnRunner } from '../engine/turn/turn-runner.js';
 import type { TurnTask } from '../engine/turn/turn-task.js';
-import { TurnRunner } from '../engine/turn-runner.js';
-import { TurnConversations } from './conversation/conversations.js';
+import { SessionConversation } from './conversation/session-conversation.js';
 import { SessionHistory } from './conversation/session-history.js';
+import { ApprovalRecords } from './pending/approval-records.js';
 import { SessionActor } from './session-actor.js';
 import { SessionWatch } from './session-watch.js';
 import { isBlocked } from './store/blocked-sessions.js';
-import type { StoreCall } from './store/store-call.js';
+import { SessionStorage } from './store/session-storage.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -33,14 +42,6 @@ const MAX_TOTAL_CRASHES = 50;
 
 type SessionStatus = 'idle' | 'running' | 'quarantined';
 
-interface Active {
-  readonly actor: SessionActor;
-  readonly history: SessionHistory;
-  usedAt: number;
-  /** When it was last moved to the end of the order of use. */
-  orderedAt: number;
-}
-
 /**
  * Supervises the sessions in use. Each has its own actor, and a crash affects only that session:
  * its cache is dropped, and the next turn starts from the store.
@@ -52,14 +53,13 @@ export class SessionSupervisor {
    * Memory of turns. The conversations between turns may have what is left of it
    * (`SessionHistory.cachedBytes`): the largest are evicted when it is needed (S-37).
    */
-  readonly #memory: Budget;
-  readonly #clock: Clock;
-  readonly #ids: IdSource;
-  readonly #log: Logger;
+  readonly #memory: TurnMemory;
+  readonly #context: PluginContext;
   readonly #runner: TurnRunner;
-  readonly #conversations: TurnConversations;
+  readonly #storage: SessionStorage;
+  readonly #approvals: ApprovalRecords;
   /** Least recently used first. */
-  readonly #active = new Map<string, Active>();
+  readonly #actors = new Map<string, SessionActor>();
   /** Watchers by the names of their sessions. */
   readonly #watches = new Map<string, Set<SessionWatch>>();
   readonly #crashes = new Map<string, number[]>();
@@ -67,46 +67,41 @@ export class SessionSupervisor {
   #sweeping = false;
 
   constructor(
-    @inject(CONTEXT) { config, clock, ids, log, budgets }: PluginContext<RuntimeSettings>,
+    @inject(CONTEXT) context: PluginContext<RuntimeSettings>,
+    @inject(TurnMemory) memory: TurnMemory,
     @inject(TurnRunner) runner: TurnRunner,
-    @inject(TurnConversations) conversations: TurnConversations,
+    @inject(SessionStorage) storage: SessionStorage,
+    @inject(ApprovalRecords) approvals: ApprovalRecords,
   ) {
-    this.#limit = config.limits.queuedPerSession;
-    this.#memory = budgets.memory;
-    this.#memory.onShortage((bytes) => this.#evictLargest(bytes));
-    this.#clock = clock;
-    this.#ids = ids;
-    this.#log = log;
+    this.#context = context;
+    this.#limit = context.config.limits.queuedPerSession;
+    this.#memory = memory;
+    this.#memory.budget.onShortage((bytes) => this.#evictLargest(bytes));
     this.#runner = runner;
-    this.#conversations = conversations;
+    this.#storage = storage;
+    this.#approvals = approvals;
   }
 
-  /** Changes the limits. */
   reconfigure(config: RuntimeSettings): void {
     this.#limit = config.limits.queuedPerSession;
   }
 
-  /** Number of sessions in memory. */
-  get size(): number {
-    return this.#active.size;
-  }
-
   /** Whether sessions crash so often that the process counts as unhealthy. */
   get isUnstable(): boolean {
-    return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
+    return recent(this.#allCrashes, this.#context.clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }
 
   /** @see SessionActor.join */
   join(id: SessionId, fingerprint: string, signal: AbortSignal, account: Account): TurnEvents | undefined {
-    return this.#active.get(nameOf(id))?.actor.join(fingerprint, signal, account);
+    return this.#actors.get(nameOf(id))?.join(fingerprint, signal, account);
   }
 
   /** Queues a turn in its session, or ends it at once with the reason why it is refused. */
-  submit(id: SessionId, store: SessionStore, turn: TurnTask): void {
+  submit(id: SessionId, turn: TurnTask): void {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
     if (quarantined) turn.requestEnd(quarantined);
-    else this.#use(name, id, store).submit(turn);
+    else this.use(id).submit(turn);
     if (this.#watches.size > 0) this.#show(name, turn);
   }
 
@@ -114,7 +109,7 @@ export class SessionSupervisor {
   watch(id: SessionId, maxBehind: number): SessionWatch {
     const name = nameOf(id);
     const watches = this.#watches.get(name) ?? new Set();
-    const watch = new SessionWatch(this.#turnsOf(name), maxBehind, { clock: this.#clock, ids: this.#ids }, () => {
+    const watch = new SessionWatch(this.#turnsOf(name), maxBehind, this.#context, () => {
       watches.delete(watch);
       if (watches.size === 0) this.#watches.delete(name);
     });
@@ -129,98 +124,82 @@ export class SessionSupervisor {
   }
 
   #turnsOf(name: string): readonly TurnTask[] {
-    return this.#active.get(name)?.actor.turns ?? [];
+    return this.#actors.get(name)?.turns ?? [];
   }
 
   /** The sessions with turns that may not be in the store yet, because the first one runs. */
   begun(project: string): readonly BegunSession[] {
-    const begun: BegunSession[] = [];
-    for (const { actor, history } of this.#active.values()) {
-      const { id, mayBeNew } = history;
-      const turn = actor.firstTurn;
-      if (!turn || !mayBeNew || id.project !== project) continue;
-      const since = Math.floor(this.#clock.now() - (this.#clock.monotonic() - turn.arrivedAt));
-      begun.push({
-        id,
-        conversation: history.conversation,
-        since,
-        user: turn.request.session?.user,
-        messages: turn.request.messages,
-        isStored: (storeCall) => history.isStored(storeCall),
-      });
-    }
-    return begun;
+    const { clock } = this.#context;
+    return [...this.#actors.values()].flatMap(({ history, turns: [turn] }) => {
+      const { id, conversation, mayBeNew } = history;
+      if (!turn || !mayBeNew || id.project !== project) return [];
+      const { session, messages } = turn.request;
+      const since = Math.floor(clock.now() - (clock.monotonic() - turn.arrivedAt));
+      const empty = { createdAt: since, updatedAt: since, turns: 0, bytes: 0, metadata: {} };
+      const info = { id, conversation, ...empty, user: session?.user, title: sessionTitle(messages) };
+      return [{ info, isStored: () => history.isStored() }];
+    });
   }
 
   statusOf(id: SessionId): SessionStatus {
     const name = nameOf(id);
     if (this.#quarantine(name) || isBlocked(id)) return 'quarantined';
-    return this.#active.get(name)?.actor.isBusy ? 'running' : 'idle';
-  }
-
-  /** @see SessionActor.whileIdle */
-  async whileIdle<T>(id: SessionId, store: SessionStore, work: (history: SessionHistory) => Promise<T>): Promise<T> {
-    return this.#use(nameOf(id), id, store).whileIdle(work);
-  }
-
-  /** @see SessionActor.endTurnsThen */
-  async endTurnsThen<T>(id: SessionId, store: SessionStore, reason: TurnError, work: () => Promise<T>): Promise<T> {
-    return this.#use(nameOf(id), id, store).endTurnsThen(reason, work);
+    return this.#actors.get(name)?.isBusy ? 'running' : 'idle';
   }
 
   /** Ends the turns of one session and waits for their end. */
   async cancel(id: SessionId, reason: TurnError): Promise<void> {
-    const actor = this.#active.get(nameOf(id))?.actor;
+    const actor = this.#actors.get(nameOf(id));
     actor?.endTurns(reason);
     await actor?.idle();
   }
 
   /** Returns the session's actor and marks it as used. */
-  #use(name: string, id: SessionId, store: SessionStore): SessionActor {
-    const active = this.#active.get(name) ?? this.#activate(name, id, store);
-    active.usedAt = this.#clock.monotonic();
-    if (active.usedAt - active.orderedAt >= ORDER_EVERY) {
-      active.orderedAt = active.usedAt;
-      this.#active.delete(name);
-      this.#active.set(name, active);
+  use(id: SessionId): SessionActor {
+    const name = nameOf(id);
+    const actor = this.#actors.get(name) ?? this.#activate(name, id);
+    actor.usedAt = this.#context.clock.monotonic();
+    if (actor.usedAt - actor.orderedAt >= ORDER_EVERY) {
+      actor.orderedAt = actor.usedAt;
+      this.#actors.delete(name);
+      this.#actors.set(name, actor);
     }
-    return active.actor;
+    return actor;
   }
 
-  #activate(name: string, id: SessionId, store: SessionStore): Active {
+  #activate(name: string, id: SessionId): SessionActor {
     this.#evict();
-    const history = new SessionHistory(id, store, (change) => this.#memory.cache(change));
+    const history = new SessionHistory(id, this.#storage, this.#memory);
+    const open: OpenConversation = (context) => new SessionConversation(context, history, this.#storage, this.#approvals);
     const actor = new SessionActor(history, {
-      clock: this.#clock,
-      run: (turn) => this.#runner.run(turn, this.#conversations.ofSession(history)),
+      clock: this.#context.clock,
+      run: (turn) => this.#runner.run(turn, open),
       queueLimit: () => this.#limit,
       onCrash: () => this.#onCrash(name, id),
     });
-    const now = this.#clock.monotonic();
-    const active = { actor, history, usedAt: now, orderedAt: now };
-    this.#active.set(name, active);
+    this.#actors.set(name, actor);
     if (!this.#sweeping) this.#sweepLater();
-    return active;
+    return actor;
   }
 
   /** Drops the cache of the session. Waiting turns are ended if the session is quarantined. */
   #onCrash(name: string, id: SessionId): void {
-    const now = this.#clock.monotonic();
+    const now = this.#context.clock.monotonic();
     this.#crashes.set(name, [...recent(this.#crashes.get(name) ?? [], now), now]);
     this.#allCrashes = [...recent(this.#allCrashes, now), now];
     if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
-      this.#log.error({ event: 'supervisor_overrun', crashes: this.#allCrashes.length }, 'sessions crash repeatedly');
-    const active = this.#active.get(name);
-    active?.history.release();
+      this.#context.log.error({ event: 'supervisor_overrun', crashes: this.#allCrashes.length }, 'sessions crash repeatedly');
+    const actor = this.#actors.get(name);
+    actor?.history.release();
     const quarantined = this.#quarantine(name);
     if (!quarantined) return;
-    this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
-    active?.actor.endWaiting(quarantined);
+    this.#context.log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
+    actor?.endWaiting(quarantined);
   }
 
   #quarantine(name: string): TurnError | undefined {
     const crashes = this.#crashes.get(name);
-    const now = this.#clock.monotonic();
+    const now = this.#context.clock.monotonic();
     const last = crashes?.at(-1);
     if (!crashes || last === undefined) return undefined;
     if (crashes.length >= MAX_CRASHES && now - last < QUARANTINE) {
@@ -231,14 +210,13 @@ export class SessionSupervisor {
   }
 
   #remove(name: string): void {
-    const active = this.#active.get(name);
-    this.#active.delete(name);
-    active?.history.release();
+    this.#actors.get(name)?.history.release();
+    this.#actors.delete(name);
   }
 
   /** Drops the largest conversations that no turn uses, until so many bytes are free. */
   #evictLargest(bytes: number): void {
-    const cached = [...this.#active.values()].filter(({ history }) => history.cachedBytes > 0);
+    const cached = [...this.#actors.values()].filter(({ history }) => history.cachedBytes > 0);
     cached.sort((a, b) => b.history.cachedBytes - a.history.cachedBytes);
     let left = bytes;
     for (const { history } of cached) {
@@ -250,8 +228,8 @@ export class SessionSupervisor {
 
   /** Evicts the least recently used idle session if the limit is reached. */
   #evict(): void {
-    if (this.#active.size < MAX_ACTORS) return;
-    for (const [name, { actor }] of this.#active) {
+    if (this.#actors.size < MAX_ACTORS) return;
+    for (const [name, actor] of this.#actors) {
       if (actor.isBusy) continue;
       this.#remove(name);
       return;
@@ -260,31 +238,24 @@ export class SessionSupervisor {
 
   #sweepLater(): void {
     this.#sweeping = true;
-    this.#clock.after(SWEEP_EVERY, () => {
-      const now = this.#clock.monotonic();
-      for (const [name, { actor, usedAt, orderedAt }] of this.#active) {
+    this.#context.clock.after(SWEEP_EVERY, () => {
+      const now = this.#context.clock.monotonic();
+      for (const [name, { isBusy, usedAt, orderedAt }] of this.#actors) {
         if (now - orderedAt < HIBERNATE_AFTER) break;
-        if (!actor.isBusy && now - usedAt >= HIBERNATE_AFTER) this.#remove(name);
+        if (!isBusy && now - usedAt >= HIBERNATE_AFTER) this.#remove(name);
       }
       for (const [name, crashes] of this.#crashes) if (recent(crashes, now).length === 0) this.#crashes.delete(name);
       this.#sweeping = false;
-      if (this.#active.size > 0 || this.#crashes.size > 0) this.#sweepLater();
+      if (this.#actors.size > 0 || this.#crashes.size > 0) this.#sweepLater();
     });
   }
 }
 
 /** A session whose first turn waits or runs. */
 export interface BegunSession {
-  readonly id: SessionId;
-  /** Its opaque id. */
-  readonly conversation: string;
-  /** When the turn arrived, in milliseconds since the epoch. */
-  readonly since: number;
-  readonly user: string | undefined;
-  /** Of the turn's request. */
-  readonly messages: readonly Message[];
+  readonly info: SessionInfo;
   /** @see SessionHistory.isStored */
-  isStored(storeCall: StoreCall): Promise<boolean>;
+  isStored(): Promise<boolean>;
 }
 
 function recent(crashes: readonly number[], now: number): number[] {

@@ -1,11 +1,12 @@
-import type { AgentEvent, Clock, IdSource } from '@plugboard/kernel';
-import type { WatchedTurn } from '@plugboard/kernel/contracts';
+import type { AgentEvent, Message, PluginContext } from '@plugboard/kernel';
+import type { TurnRecord, WatchedTurn } from '@plugboard/kernel/contracts';
 import { contentSize, endOf } from '../engine/log/batch.js';
 import { LogCursor } from '../engine/log/log-cursor.js';
+import { bytesOf } from '../engine/messages/message-size.js';
 import type { TurnTask } from '../engine/turn/turn-task.js';
-import { WatchedTask } from './watched-task.js';
 
-/** Events of a watched turn. */
+type Ambient = Pick<PluginContext, 'clock' | 'ids'>;
+
 interface WatchedBatch {
   readonly turn: WatchedTurn;
   readonly batch: readonly AgentEvent[];
@@ -27,7 +28,7 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
   /** Those that waited or ran when the watch began. */
   readonly turns: readonly WatchedTurn[];
   readonly #maxBehind: number;
-  readonly #ambient: { readonly clock: Clock; readonly ids: IdSource };
+  readonly #ambient: Ambient;
   readonly #onEnd: () => void;
   /** In the order of the turns. */
   readonly #cursors: WatchCursor[] = [];
@@ -40,12 +41,7 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
    * @param maxBehind approximate bytes.
    * @param onEnd called when the watcher has left, or is too far behind.
    */
-  constructor(
-    tasks: readonly TurnTask[],
-    maxBehind: number,
-    ambient: { readonly clock: Clock; readonly ids: IdSource },
-    onEnd: () => void,
-  ) {
+  constructor(tasks: readonly TurnTask[], maxBehind: number, ambient: Ambient, onEnd: () => void) {
     this.#maxBehind = maxBehind;
     this.#ambient = ambient;
     this.#onEnd = onEnd;
@@ -135,12 +131,51 @@ class WatchCursor extends LogCursor {
   wake(): void {
     this.#onWake();
   }
-
-  leave(): void {
-    this.leaveLog();
-  }
 }
 
 function readOf(value: WatchedBatch | undefined): Read {
   return value ? { value, done: false } : { value: undefined, done: true };
+}
+
+/** Length of the id of a turn whose transport gave it none. */
+const ID_LENGTH = 24;
+
+/** A turn as all its watchers see it. */
+class WatchedTask implements WatchedTurn {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly messages: readonly Message[];
+  readonly size: number;
+  readonly isWaiting: boolean;
+  readonly ahead: number;
+  readonly #task: TurnTask;
+
+  /** @param ahead how many waiting and running turns are before it. */
+  constructor(task: TurnTask, ahead: number, { clock, ids }: Ambient) {
+    const { id, messages } = task.request;
+    const start = messages.findLastIndex(({ role }) => role === 'assistant') + 1;
+    this.id = id ?? ids.base62(ID_LENGTH);
+    this.createdAt = Math.floor(clock.now() - (clock.monotonic() - task.arrivedAt));
+    this.messages = messages.slice(start).filter(({ role }) => role !== 'system');
+    this.size = this.messages.reduce((sum, message) => sum + bytesOf(message), 0);
+    this.isWaiting = task.state === 'waiting';
+    this.ahead = ahead;
+    this.#task = task;
+  }
+
+  get target(): WatchedTurn['target'] {
+    return this.#task.request.target;
+  }
+
+  get approvals(): WatchedTurn['approvals'] {
+    return this.#task.request.approvals ?? [];
+  }
+
+  get record(): TurnRecord | undefined {
+    return this.#task.record;
+  }
+
+  cancel(): Promise<void> {
+    return this.#task.cancel();
+  }
 }

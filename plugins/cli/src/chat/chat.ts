@@ -1,6 +1,6 @@
 import { nearest } from '@plugboard/kernel/contracts';
 import { systemIds } from '@plugboard/kernel/internal';
-import { table } from '../command/arguments.js';
+import { didYouMean, table } from '../command/arguments.js';
 import type { AnswerView } from './answer-view.js';
 import {
   type ChatAgents,
@@ -18,6 +18,8 @@ const COMMANDS: readonly (readonly [string, string])[] = [
   ['/sessions [KEY]', 'lists the sessions of the agent, or continues one'],
   ['/exit', 'ends the chat'],
 ];
+/** Without the slash. */
+const NAMES = COMMANDS.map(([usage]) => usage.split(' ')[0]?.slice(1) ?? '');
 
 const COMMAND = /^\/([a-z]+)(?:\s+(.*))?$/;
 /** What answers a request for approval. */
@@ -79,10 +81,9 @@ export class Chat {
   /** Handles a line, with its answer. @returns whether the chat goes on. */
   async handle(line: string, isTerminal: boolean): Promise<boolean> {
     const [, command, argument] = COMMAND.exec(line.trim()) ?? [];
-    const isCommand = command !== undefined && COMMANDS.some(([known]) => known.split(' ')[0] === `/${command}`);
-    if (isCommand) return this.#command(command, argument?.trim() ?? '');
+    if (command !== undefined && NAMES.includes(command)) return this.#command(command, argument?.trim() ?? '');
     if (command !== undefined && isTerminal) {
-      this.#view.error(`unknown command /${command}${didYouMean(command)}; /help lists the commands`);
+      this.#view.error(`unknown command /${command}${didYouMean(command, NAMES, '/')}; /help lists the commands`);
     } else if (this.question !== undefined && (isTerminal || DECISION.test(line))) {
       await this.#decide(line);
     } else if (line.trim() !== '') {
@@ -218,12 +219,4 @@ export function known(name: string, targets: readonly ChatTarget[]): string {
 
 function newSession(): ChatTurn['session'] {
   return { key: `chat-${systemIds.base62(12)}`, isOwn: true };
-}
-
-function didYouMean(command: string): string {
-  const near = nearest(
-    command,
-    COMMANDS.map(([name]) => name.split(' ')[0]?.slice(1) ?? ''),
-  );
-  return near === undefined ? '' : `, did you mean /${near}?`;
 }

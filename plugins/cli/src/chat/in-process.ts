@@ -3,7 +3,7 @@ import { Account, conversationId, OPEN, TurnError, textOf } from '@plugboard/ker
 import type { HostServer } from '@plugboard/kernel/internal';
 import { standardError, systemIds } from '@plugboard/kernel/internal';
 import { composeServer } from '../server/compose.js';
-import { PrivateEnvironment } from '../server/private-environment.js';
+import { removeSecrets } from '../server/private-environment.js';
 import { runningConfigs } from '../server/running-config.js';
 import { serverInfo } from '../server/server-info.js';
 import {
@@ -28,15 +28,14 @@ const MAX_LISTED = 20;
  * @throws ConfigError if the file has mistakes, ChatError if the server does not start.
  */
 export async function openInProcess(file: string, keepsSessions: boolean): Promise<ChatAgents> {
-  const environment = new PrivateEnvironment();
   const server = await composeServer({
     file,
-    env: environment.variables,
+    env: { ...process.env },
     omit: ['transports', 'auth', 'log'],
     logTo: { write: (line) => void (isAudit(line) || standardError().write(line)) },
     replace: { ...(!keepsSessions && { sessions: { use: 'memory' } }), log: { level: 'error' } },
   });
-  environment.removeSecrets(server);
+  removeSecrets(server);
   try {
     await server.start();
   } catch (error) {

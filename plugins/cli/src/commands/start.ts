@@ -15,7 +15,7 @@ import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
 import { endWhenBlocked } from '../running/watchdog.js';
 import { composeServer } from '../server/compose.js';
-import { PrivateEnvironment } from '../server/private-environment.js';
+import { removeSecrets } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
 
 /**
@@ -40,13 +40,12 @@ export const start: CommandAction = {
     setInterval(() => undefined, 2 ** 30);
     const endReport = reportBlocking();
     const hangUps = new HangUps();
-    const environment = new PrivateEnvironment();
     const file = configFile(args);
     const blocked = new BlockedSessions(file);
-    const server = await composeServer({ file, env: environment.variables });
-    environment.removeSecrets(server);
+    const server = await composeServer({ file, env: { ...process.env } });
+    removeSecrets(server);
     const shutdown = new Shutdown(server);
-    const reloads = new Reloads(server, () => environment.removeSecrets(server));
+    const reloads = new Reloads(server, () => removeSecrets(server));
     hangUps.handleWith({ reload: () => reloads.request('SIGHUP'), stop: () => shutdown.onTerminalClosed() });
     const banner = new Banner(server, (text) => process.stdout.write(text), process.stdout.isTTY);
     const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));

@@ -36,7 +36,8 @@ export function openOperatorSocket(server: HostServer, folder: string): string |
     const listener = createServer({ allowHalfOpen: true }, (socket) => void serve(server, socket));
     listener.maxConnections = MAX_CONNECTIONS;
     listener.on('error', unreachable);
-    listener.listen(path, () => chmodSync(path, 0o600));
+    listener.listen(path); // which binds at once
+    chmodSync(path, 0o600);
     listener.unref();
     return path;
   } catch (error) {

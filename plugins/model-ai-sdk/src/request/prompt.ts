@@ -2,7 +2,6 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4Tool
 import type { Message } from '@plugboard/kernel';
 import { type AssistantMessage, type ToolMessage, textOf, type UserMessage } from '@plugboard/kernel/contracts';
 import type { ProviderKind } from '../provider/provider-kind.js';
-import { alternating } from './alternate.js';
 import { assistantParts } from './assistant-parts.js';
 import { CallIds } from './call-ids.js';
 import { type MediaSource, type UserPart, userPart, withFetchLimit } from './media.js';
@@ -153,4 +152,21 @@ class PromptBuilder {
 
 export function isBlank(text: string): boolean {
   return text.trim() === '';
+}
+
+/** Stands between results of tools and a message of the user. */
+const ACKNOWLEDGED: LanguageModelV4Message = { role: 'assistant', content: [{ type: 'text', text: 'OK.' }] };
+
+/** Makes roles alternate: joins neighbours, and answers results before the user goes on. */
+function alternating(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const result: LanguageModelV4Prompt = [];
+  for (const message of prompt) {
+    const last = result.at(-1);
+    if (last?.role === 'tool' && message.role === 'user') result.push(ACKNOWLEDGED);
+    if (last?.role === 'system' && message.role === 'system') last.content += `\n\n${message.content}`;
+    else if (last?.role === 'user' && message.role === 'user') for (const part of message.content) last.content.push(part);
+    else if (message.role === 'system') result.push({ ...message });
+    else result.push(message.role === 'user' ? { ...message, content: [...message.content] } : message);
+  }
+  return result;
 }

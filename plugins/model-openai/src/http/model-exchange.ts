@@ -9,7 +9,6 @@ import { AnswerTooLarge } from '../failure/answer-too-large.js';
 import type { Failures } from '../failure/failures.js';
 import { Batches } from './batches.js';
 import { decompressorFor } from './decompress.js';
-import { ErrorBody } from './error-body.js';
 
 /** Bytes that may wait for the reader before the socket is paused. */
 const MAX_UNREAD = 131_072;
@@ -249,5 +248,37 @@ export class ModelExchange implements Dispatcher.DispatchHandler {
   /** Aborts the request: undici closes its socket and calls `onResponseError`. */
   #closeSocket(): void {
     if (!this.#isClosed) this.#controller?.abort(new Error('the answer is over'));
+  }
+}
+
+/** Bytes of an error body that are read. */
+const MAX_BODY = 65_536;
+
+/** Reads the body of an error response. */
+class ErrorBody implements BodyReader {
+  readonly isDone = false;
+  readonly held = 0; // less than it takes to count
+  readonly #errorFor: (body: string) => ModelError;
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  /** @param errorFor makes the error from the part of the body that was read. */
+  constructor(errorFor: (body: string) => ModelError) {
+    this.#errorFor = errorFor;
+  }
+
+  read(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length >= MAX_BODY) this.end();
+  }
+
+  end(): never {
+    throw this.#errorFor(Buffer.concat(this.#chunks).toString());
+  }
+
+  /** Reports the status: it says more than how its body was cut off. */
+  interrupt(): never {
+    this.end();
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Message } from '@plugboard/kernel';
 import {
   type AssistantMessage,
@@ -8,9 +9,8 @@ import {
 } from '@plugboard/kernel/contracts';
 import { readConnectionData } from '../extra/connection-data.js';
 import { isObject } from '../json/json.js';
-import type { Dialect, Placeholder } from '../provider/dialect.js';
+import type { Dialect, Placeholder, ToolIds } from '../provider/dialect.js';
 import { alternate, userFirst } from './roles.js';
-import { toolCallId } from './tool-call-ids.js';
 import type { WireMessage } from './wire-message.js';
 
 /**
@@ -140,4 +140,13 @@ function isEmpty({
 
 function asWire(message: Message): WireMessage {
   return message as unknown as WireMessage;
+}
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The id of a tool call in the form that a server accepts. The same id always becomes the same. */
+function toolCallId(id: string, form: ToolIds): string {
+  if (form === 'any' || /^[A-Za-z0-9]{9}$/.test(id)) return id;
+  const digest = createHash('sha256').update(id).digest();
+  return Array.from({ length: 9 }, (_, i) => ALPHABET[(digest[i] ?? 0) % ALPHABET.length]).join('');
 }

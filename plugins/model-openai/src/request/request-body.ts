@@ -1,10 +1,8 @@
 import type { ModelRequest } from '@plugboard/kernel';
 import { type ToolDeclaration, TurnError } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
-import type { Dialect, TokenParam } from '../provider/dialect.js';
-import { TOKEN_PARAMS } from '../provider/dialect.js';
+import { type Dialect, TOKEN_PARAMS, type TokenParam } from '../provider/dialect.js';
 import { wireMessages } from './conversation.js';
-import { messageText } from './message-text.js';
 import { SchemaBudget, SchemaTooLarge } from './schema-budget.js';
 import { toolSchema } from './tool-schema.js';
 
@@ -102,4 +100,27 @@ const LONE_SURROGATE = '\\ud';
 function wellFormed(value: object, json: string): string {
   if (!json.includes(LONE_SURROGATE)) return json;
   return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));
+}
+
+/** Longest text that is kept, in characters: larger ones would double the memory of a turn. */
+const MAX_KEPT_LENGTH = 16 * 1024;
+
+/**
+ * The key under which a message holds its text. The property is not enumerable: a copy of the
+ * message may differ, and does not get it. A WeakMap of all messages in memory would make each
+ * garbage collection, and each look at a message, slower.
+ */
+const TEXT = Symbol('text');
+
+/**
+ * Returns a message as JSON. A text of up to 16,384 characters is kept with the message, so that a
+ * conversation is not serialized again for each request. The message must not change afterwards.
+ * Nothing is kept with a frozen message.
+ */
+export function messageText(message: object): string {
+  const known = (message as { readonly [TEXT]?: string })[TEXT];
+  if (known !== undefined) return known;
+  const text = JSON.stringify(message);
+  if (text.length <= MAX_KEPT_LENGTH) Reflect.defineProperty(message, TEXT, { value: text });
+  return text;
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { messageText } from '../../src/request/message-text.js';
+import { messageText } from '../../src/request/request-body.js';
 
 /** A message that counts how often it is serialized. */
 function counted(content: string) {

@@ -13,11 +13,6 @@ export class EventNumbers {
     this.#end = streamId === undefined ? '}' : `,"stream_id":${JSON.stringify(streamId)}}`;
   }
 
-  /** The number of the next event. */
-  get next(): number {
-    return this.#next;
-  }
-
   /** Leaves out a number. */
   skip(): void {
     this.#next++;

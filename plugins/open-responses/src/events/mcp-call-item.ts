@@ -1,27 +1,23 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Target, TurnToolResult } from '@plugboard/kernel/contracts';
+import type { Target, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
-import type { OutputItem } from './output-item.js';
-import { truncateResult } from './truncate-result.js';
+import type { ItemPlace, OutputItem } from './output-item.js';
 
-/** A tool that the server runs. */
-interface ServerTool {
-  /** The entry of the configuration that offers it. */
-  readonly entry: string;
-  readonly name: string;
-}
+/** Bytes of a tool's result that callers are shown (R-044). */
+const SHOWN_BYTES = 16 * 1024;
+/** Reserved for the note that says how much was left out. */
+const NOTE_BYTES = 64;
 
 /**
  * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol do not run it.
  * The visibility `names` hides arguments, progress and result.
  */
 export class McpCallItem implements OutputItem {
-  readonly index: number;
   readonly #id: string;
-  readonly #tool: ServerTool;
+  /** The fields that never change, as JSON. */
+  readonly #fields: string;
   readonly #showsAll: boolean;
   readonly #arguments: string;
-  readonly #approval: string;
   readonly #indexField: string;
   readonly #itemFields: string;
   readonly #numbers: EventNumbers;
@@ -31,10 +27,9 @@ export class McpCallItem implements OutputItem {
   #status: 'in_progress' | 'completed' | 'failed' | 'incomplete' = 'in_progress';
 
   constructor(
-    id: string,
-    index: number,
+    { id, index }: ItemPlace,
     call: {
-      readonly tool: ServerTool;
+      readonly tool: NonNullable<TurnToolCall['tool']>;
       readonly arguments: string;
       /** The request for approval that allowed the call. */
       readonly approval?: string | undefined;
@@ -42,12 +37,13 @@ export class McpCallItem implements OutputItem {
     },
     numbers: EventNumbers,
   ) {
-    this.index = index;
+    const { entry, name } = call.tool;
     this.#id = id;
-    this.#tool = call.tool;
+    this.#fields =
+      `"type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
+      `,"approval_request_id":${JSON.stringify(call.approval ?? null)}`;
     this.#showsAll = call.visibility === 'full';
     this.#arguments = JSON.stringify(this.#showsAll ? call.arguments : '');
-    this.#approval = JSON.stringify(call.approval ?? null);
     this.#indexField = `"output_index":${index}`;
     this.#itemFields = `${this.#indexField},"item_id":"${id}"`;
     this.#numbers = numbers;
@@ -74,7 +70,7 @@ export class McpCallItem implements OutputItem {
     );
   }
 
-  finish(result: TurnToolResult, out: string[]): void {
+  finish(result: Pick<TurnToolResult, 'content' | 'isError'>, out: string[]): void {
     this.#status = result.isError ? 'failed' : 'completed';
     if (result.isError) this.#error = this.#errorOf(result);
     else if (this.#showsAll) this.#output = JSON.stringify(truncateResult(result.content));
@@ -88,11 +84,8 @@ export class McpCallItem implements OutputItem {
   }
 
   json(): string {
-    const { entry, name } = this.#tool;
-    return (
-      `{"id":"${this.#id}","type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
-      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output},"error":${this.#error},"approval_request_id":${this.#approval}}`
-    );
+    const state = `"status":"${this.#status}","output":${this.#output},"error":${this.#error}`;
+    return `{"id":"${this.#id}",${this.#fields},"arguments":${this.#shownArguments},${state}}`;
   }
 
   #close(type: string, out: string[]): void {
@@ -102,8 +95,22 @@ export class McpCallItem implements OutputItem {
     );
   }
 
-  #errorOf({ content }: TurnToolResult): string {
+  #errorOf({ content }: Pick<TurnToolResult, 'content'>): string {
     const text = this.#showsAll ? truncateResult(content) : 'The tool call failed.';
     return JSON.stringify({ type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] });
   }
+}
+
+/**
+ * A tool's result as callers are shown it: at most 16 KiB of UTF-8, with a last line that says how
+ * much was left out.
+ */
+function truncateResult(text: string): string {
+  // A UTF-16 code unit is 1 to 3 bytes of UTF-8.
+  if (text.length * 3 <= SHOWN_BYTES) return text;
+  const bytes = Buffer.from(text);
+  if (bytes.length <= SHOWN_BYTES) return text;
+  let end = SHOWN_BYTES - NOTE_BYTES;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // within a character
+  return `${bytes.toString('utf8', 0, end)}\n… [truncated ${bytes.length - end} bytes]`;
 }

@@ -63,13 +63,15 @@ export function outcomeOfFailure(failure: Failure, usage: Usage | undefined, isC
     case 'draining':
       return { status: 'incomplete', reason: 'shutdown', usage };
     default:
-      return { status: 'failed', error: errorOf(failure, isCodex), usage };
+      return {
+        status: 'failed',
+        error: {
+          code: isCodex ? codexCode(failure) : (ERROR_CODES[failure.code] ?? failure.code),
+          message: messageWithWait(failure),
+        },
+        usage,
+      };
   }
-}
-
-function errorOf(failure: Failure, isCodex: boolean): NonNullable<Outcome['error']> {
-  const code = isCodex ? codexCode(failure) : (ERROR_CODES[failure.code] ?? failure.code);
-  return { code, message: messageWithWait(failure) };
 }
 
 /**

@@ -11,19 +11,15 @@ import {
   type TurnToolCallDelta,
   type Usage,
 } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type ExtrasSeal } from '@plugboard/turn-routes';
-import type { CallForm } from '../tools/call-form.js';
-import { ApprovalRequestItem } from './approval-request-item.js';
-import { CustomCallItem } from './custom-call-item.js';
+import { ExtrasCollector, type ExtrasSeal, escaped } from '@plugboard/turn-routes';
+import type { CallForm } from '../tools/tool-name.js';
+import { ClientCall } from './client-call.js';
 import { EventNumbers } from './event-numbers.js';
-import { FunctionCallItem } from './function-call-item.js';
-import { escaped, escapedText } from './json-text.js';
 import { McpCallItem } from './mcp-call-item.js';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish, type ResponseEnd } from './outcome.js';
-import type { OutputItem } from './output-item.js';
+import { type GrowingForm, GrowingItem, type ItemPlace, type OutputItem, WholeItem } from './output-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
-import { COMPACTION, SEALED_REASONING, SealedItem } from './sealed-item.js';
-import { MESSAGE, REASONING, REFUSAL, type TextForm, TextItem } from './text-item.js';
+import { MESSAGE, REASONING, REFUSAL } from './text-forms.js';
 import { TurnProgress } from './turn-progress.js';
 
 export interface EncoderOptions {
@@ -71,8 +67,8 @@ export class ResponseEncoder {
   /** Server-run calls without a result, by the ids that the model gave them. */
   readonly #calls = new Map<string, McpCallItem>();
   /** Calls of client tools that the model is still writing, by their ids. */
-  readonly #openCalls = new Map<string, FunctionCallItem | CustomCallItem>();
-  #open: TextItem | undefined;
+  readonly #openCalls = new Map<string, ClientCall>();
+  #openText: GrowingItem | undefined;
   /** Whether a call waits for approval. */
   #asks = false;
   #isQueued = false;
@@ -100,55 +96,54 @@ export class ResponseEncoder {
     return this.#connection;
   }
 
-  /** Whether `svc:` events are sent. */
-  get extensions(): boolean {
-    return this.#options.extensions;
-  }
-
   /** How the response ended; undefined until the last batch was written. */
   get end(): ResponseEnd | undefined {
     return this.#end;
   }
 
-  begin(status: 'queued' | 'in_progress'): string[] {
+  /**
+   * @param known.ahead the turns before it, if it waits.
+   * @param known.ignored what the request has and has no effect.
+   */
+  begin(
+    status: 'queued' | 'in_progress',
+    { ahead, ignored = [] }: { readonly ahead?: number | undefined; readonly ignored?: readonly string[] } = {},
+  ): string[] {
     this.#isQueued = status === 'queued';
-    return [this.#state('response.created', status), this.#state(`response.${status}`, status)];
-  }
-
-  /** `svc:queue.position`. @param position 1 for the next one to run. */
-  queuePosition(position: number): string {
-    return this.#numbers.event('svc:queue.position', `"position":${position}`);
-  }
-
-  /** `svc:response.input`. @param items of the request. */
-  input(items: readonly object[]): string {
-    return this.#numbers.event('svc:response.input', `"input":${JSON.stringify(items)}`);
-  }
-
-  /** The next event is one that another encoder of the same response has written. */
-  skip(): void {
-    this.#numbers.skip();
-  }
-
-  /** `svc:ignored_params`. @param names what the request has and has no effect. */
-  ignoredParams(names: readonly string[]): string {
-    return this.#numbers.event('svc:ignored_params', `"params":${JSON.stringify(names)}`);
+    const out = [this.#state('response.created', status), this.#state(`response.${status}`, status)];
+    if (!this.#options.extensions) return out;
+    if (this.#isQueued && ahead !== undefined) out.push(this.#numbers.event('svc:queue.position', `"position":${ahead}`));
+    if (ignored.length > 0) out.push(this.#numbers.event('svc:ignored_params', `"params":${JSON.stringify(ignored)}`));
+    return out;
   }
 
   /**
-   * @param options.merges whether the text of the batch becomes one event, for a reader that falls
-   *   behind.
-   * @param options.turn whose progress is shown.
+   * `svc:response.input`, which all encoders of the same response share.
+   *
+   * @param items of the request.
+   * @param hold returns the event that another one has rendered, or renders it.
    */
-  write(
-    batch: readonly AgentEvent[],
-    { merges = false, turn }: { readonly merges?: boolean; readonly turn?: Pick<TurnEvents, 'record'> } = {},
-  ): string[] {
+  input(items: () => readonly object[], hold: (render: () => string) => string): string {
+    let isOwn = false;
+    const event = hold(() => {
+      isOwn = true;
+      return this.#numbers.event('svc:response.input', `"input":${JSON.stringify(items())}`);
+    });
+    if (!isOwn) this.#numbers.skip();
+    return event;
+  }
+
+  /**
+   * The text of a batch that arrived together is one event.
+   *
+   * @param turn whose progress is shown.
+   */
+  write(batch: readonly AgentEvent[], turn?: Pick<TurnEvents, 'record'>): string[] {
     const out: string[] = [];
     const [first] = batch;
     const last = batch.at(-1);
     if (first?.type === 'started') this.#start(first.turn, out);
-    this.#writeAll(batch, merges, out);
+    this.#writeAll(batch, out);
     const record = this.#options.extensions ? turn?.record : undefined;
     if (record) this.#showProgress(batch, record, out);
     if (last?.type === 'finished' || last?.type === 'failed') this.#finish(last, out);
@@ -175,19 +170,17 @@ export class ResponseEncoder {
     this.#showSession('running', out);
   }
 
-  #writeAll(batch: readonly AgentEvent[], merges: boolean, out: string[]): void {
-    /** Text to merge. Thousands of concatenations would take several times the size of a join. */
+  #writeAll(batch: readonly AgentEvent[], out: string[]): void {
+    /** Thousands of concatenations would take several times the size of a join. */
     let pieces: string[] = [];
     const flush = () => {
       if (pieces.length > 0) this.#say(pieces.join(''), out);
       pieces = [];
     };
     for (const event of batch) {
-      if (event.type === 'approval') this.#asks = true;
-      if (event.type === 'text' && event.isNotice && this.#asks) continue; // items say the same
       if (event.type === 'text' && !event.isRefusal) {
-        if (merges) pieces.push(escapedText(event));
-        else this.#say(escapedText(event), out);
+        // Items say the same as a notice that asks for approval.
+        if (!event.isNotice || !this.#asks) pieces.push(event.json ?? escaped(event.text));
         continue;
       }
       flush();
@@ -203,7 +196,8 @@ export class ResponseEncoder {
     const { status, reason } = outcome;
     const isCut = status === 'failed' || (status === 'incomplete' && reason !== 'max_steps' && reason !== 'max_tool_calls');
     this.#closeText(out, isCut ? 'incomplete' : 'completed');
-    for (const call of [...this.#openCalls.values(), ...this.#calls.values()]) call.cut(out);
+    for (const { item } of this.#openCalls.values()) item.close('incomplete', out);
+    for (const call of this.#calls.values()) call.cut(out);
     this.#openCalls.clear();
     this.#calls.clear();
     this.#showSession('idle', out);
@@ -287,7 +281,7 @@ export class ResponseEncoder {
   }
 
   #say(text: string, out: string[]): void {
-    if (this.#options.isCompaction) this.#sealed('cmp', COMPACTION, text, out);
+    if (this.#options.isCompaction) this.#sealed('cmp', '"type":"compaction"', text, out);
     else this.#add(MESSAGE, 'msg', text, out);
   }
 
@@ -296,86 +290,92 @@ export class ResponseEncoder {
     const { sealed } = this.#extras;
     if (sealed === undefined) return;
     this.#closeText(out);
-    this.#sealed('rs', SEALED_REASONING, sealed, out);
+    this.#sealed('rs', '"type":"reasoning","status":"completed","summary":[]', sealed, out);
   }
 
+  /** An item with what this server has sealed. */
   #sealed(prefix: string, fields: string, content: string, out: string[]): void {
-    const index = this.#items.length;
-    const item = new SealedItem(this.#itemId(prefix, index), index, fields, content);
-    this.#items.push(item);
-    item.write(this.#numbers, out);
+    const { id, index } = this.#place(prefix);
+    this.#open(new WholeItem(`{"id":"${id}",${fields},"encrypted_content":"${content}"}`, index, this.#numbers), out);
   }
 
-  #add(form: TextForm, prefix: string, text: string, out: string[]): void {
+  /** Adds text to the open item of this form, or to a new one. */
+  #add(form: GrowingForm, prefix: string, text: string, out: string[]): void {
     if (text === '') return;
-    this.#text(form, prefix, out).add(text, out);
+    if (this.#openText?.form !== form) {
+      this.#closeText(out);
+      this.#openText = new GrowingItem(form, this.#place(prefix), this.#numbers);
+      this.#open(this.#openText, out);
+    }
+    this.#openText.add(text, out);
   }
 
   #clientCall(call: TurnToolCall, out: string[]): void {
-    const item = this.#openCall(call, out);
-    item.finish(call.arguments, out);
+    this.#openCall(call, out).finish(call.arguments, out);
     this.#openCalls.delete(call.id);
   }
 
-  /** The item of a client's call, or a new one. */
-  #openCall({ id, name }: TurnToolCall | TurnToolCallDelta, out: string[]): FunctionCallItem | CustomCallItem {
+  /** A client's call that the model writes, or a new one. */
+  #openCall({ id, name }: TurnToolCall | TurnToolCallDelta, out: string[]): ClientCall {
     const open = this.#openCalls.get(id);
     if (open) return open;
     this.#closeText(out);
-    const index = this.#items.length;
     const form = this.#options.forms?.get(name) ?? { type: 'function', name, namespace: undefined };
-    const itemId = this.#itemId(form.type === 'custom' ? 'ctc' : 'fc', index);
-    const item =
-      form.type === 'custom'
-        ? new CustomCallItem(itemId, index, { id, form }, this.#numbers)
-        : new FunctionCallItem(itemId, index, { id, form }, this.#numbers);
-    this.#items.push(item);
-    this.#openCalls.set(id, item);
-    this.#callItems.set(id, itemId);
-    item.open(out);
-    return item;
+    const place = this.#place(form.type === 'custom' ? 'ctc' : 'fc');
+    const call = new ClientCall(id, form, place, this.#numbers);
+    this.#openCalls.set(id, call);
+    this.#callItems.set(id, place.id);
+    this.#open(call.item, out);
+    return call;
   }
 
   #serverCall(call: TurnToolCall, tool: NonNullable<TurnToolCall['tool']>, out: string[]): void {
     const { visibility } = this.#options;
     if (visibility === 'none') return;
-    const index = this.#items.length;
+    const place = this.#place('mcp');
     const shown = { tool, arguments: call.arguments, approval: call.approval, visibility };
-    const id = this.#itemId('mcp', index);
-    const item = new McpCallItem(id, index, shown, this.#numbers);
-    this.#items.push(item);
+    const item = new McpCallItem(place, shown, this.#numbers);
     this.#calls.set(call.id, item);
-    this.#callItems.set(call.id, id);
-    item.open(out);
+    this.#callItems.set(call.id, place.id);
+    this.#open(item, out);
   }
 
-  #approval(event: TurnApproval, out: string[]): void {
-    this.#calls.get(event.call.id)?.cut(out); // an interceptor postponed it
-    this.#calls.delete(event.call.id);
-    const item = new ApprovalRequestItem(this.#items.length, event, this.#options.visibility);
-    this.#items.push(item);
-    item.write(this.#numbers, out);
-  }
-
-  /** The open item of this form, or a new one. */
-  #text(form: TextForm, prefix: string, out: string[]): TextItem {
-    if (this.#open?.form === form) return this.#open;
-    this.#closeText(out);
-    const index = this.#items.length;
-    const item = new TextItem(form, this.#itemId(prefix, index), index, this.#numbers);
-    this.#items.push(item);
-    this.#open = item;
-    item.open(out);
-    return item;
+  /**
+   * A call waits for a person: an item `mcp_approval_response` in a later request decides. The
+   * visibility `names` hides the arguments, `none` also what is called.
+   */
+  #approval({ id, call }: TurnApproval, out: string[]): void {
+    this.#asks = true;
+    this.#calls.get(call.id)?.cut(out); // an interceptor postponed it
+    this.#calls.delete(call.id);
+    const { visibility } = this.#options;
+    const { entry = '', name = '' } = (visibility !== 'none' && call.tool) || {};
+    const json = JSON.stringify({
+      id,
+      type: 'mcp_approval_request',
+      server_label: entry,
+      name,
+      arguments: visibility === 'full' ? call.arguments : '',
+    });
+    this.#open(new WholeItem(json, this.#items.length, this.#numbers), out);
   }
 
   #closeText(out: string[], status: 'completed' | 'incomplete' = 'completed'): void {
-    this.#open?.close(status, out);
-    this.#open = undefined;
+    this.#openText?.close(status, out);
+    this.#openText = undefined;
   }
 
-  /** Says which response an item belongs to, so that a reference to the item can be followed. */
-  #itemId(prefix: string, index: number): string {
-    return `${prefix}_${this.#suffix}_${index}`;
+  #open(item: OutputItem, out: string[]): void {
+    this.#items.push(item);
+    item.open(out);
+  }
+
+  /**
+   * The next item. Its id says which response it belongs to, so that a reference to the item can be
+   * followed.
+   */
+  #place(prefix: string): ItemPlace {
+    const index = this.#items.length;
+    return { id: `${prefix}_${this.#suffix}_${index}`, index };
   }
 }

@@ -11,47 +11,8 @@ export interface ResponseHead {
   readonly model: string;
   /** The agent that answers: the default one if `model` matched nothing. */
   readonly agent: string;
-  /** The fields that repeat the request. */
-  readonly echo: ResponseEcho;
-}
-
-/**
- * The fields of a response that repeat its request, with the protocol's defaults.
- */
-export interface ResponseEcho {
-  readonly previous_response_id: string | null;
-  /** Only what the caller sent: the agent's own prompt is never shown. */
-  readonly instructions: string | null;
-  /** Only the tools that the caller sent, for the same reason. */
-  readonly tools: readonly (EchoedTool | { readonly type: string })[];
-  readonly tool_choice: unknown;
-  readonly truncation: 'auto' | 'disabled';
-  readonly parallel_tool_calls: boolean;
-  readonly text: { readonly format: unknown; readonly verbosity?: unknown };
-  readonly top_p: number;
-  readonly presence_penalty: number;
-  readonly frequency_penalty: number;
-  readonly top_logprobs: number;
-  readonly temperature: number;
-  readonly reasoning: { readonly effort: string | null; readonly summary: string | null };
-  readonly max_output_tokens: number | null;
-  readonly max_tool_calls: number | null;
-  readonly store: boolean;
-  readonly background: false;
-  readonly service_tier: 'default';
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly safety_identifier: string | null;
-  readonly prompt_cache_key: string | null;
-  /** The session, by its opaque id, where the request named one. */
-  readonly conversation?: { readonly id: string };
-}
-
-interface EchoedTool {
-  readonly type: 'function';
-  readonly name: string;
-  readonly description: string | null;
-  readonly parameters: Readonly<Record<string, unknown>> | null;
-  readonly strict: boolean | null;
+  /** The fields that repeat the request: `echoOf`. */
+  readonly echo: object;
 }
 
 export type ResponseStatus = 'queued' | 'in_progress' | Outcome['status'];
@@ -78,17 +39,20 @@ export class ResponseObject {
     const details = outcome?.reason === undefined ? 'null' : `{"reason":"${outcome.reason}"}`;
     return (
       `${this.#before},"status":"${status}","completed_at":${completedAt},"incomplete_details":${details}` +
-      `,"error":${JSON.stringify(outcome?.error ?? null)},"output":[${output}],"usage":${usageJson(outcome?.usage)}${this.#after}`
+      `,"error":${JSON.stringify(outcome?.error ?? null)},"output":[${output}],"usage":${JSON.stringify(usageOf(outcome?.usage))}${this.#after}`
     );
   }
 }
 
 /** Token counts by the names of this protocol. */
-export function usageJson(usage: Usage | undefined): string {
-  if (!usage) return 'null';
-  return (
-    `{"input_tokens":${usage.promptTokens},"input_tokens_details":{"cached_tokens":${usage.cachedTokens}}` +
-    `,"output_tokens":${usage.completionTokens},"output_tokens_details":{"reasoning_tokens":${usage.reasoningTokens}}` +
-    `,"total_tokens":${usage.promptTokens + usage.completionTokens}}`
-  );
+export function usageOf(usage: Usage | undefined) {
+  if (!usage) return null;
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  return {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cachedTokens },
+    output_tokens: completionTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: promptTokens + completionTokens,
+  };
 }

@@ -5,15 +5,13 @@ import { callFacts, stepFacts, type TurnView, turnFacts } from './turn-facts.js'
 /** Events that come often, and change at most the times of the last step. */
 const PIECES: readonly AgentEvent['type'][] = ['text', 'reasoning', 'tool-call-delta', 'tool-progress', 'extra'];
 
-/** What was sent of each step or call; null once that cannot change any more. */
-type Sent = (string | null)[];
-
 /** Says what has changed in the record of a turn that runs, for `svc:turn.progress`. */
 export class TurnProgress {
   #head = '';
   #lastStep = '';
-  readonly #steps: Sent = [];
-  readonly #calls: Sent = [];
+  /** What was sent of each step or call; null once that cannot change any more. */
+  readonly #steps: (string | null)[] = [];
+  readonly #calls: (string | null)[] = [];
 
   /**
    * The fields of the next event; undefined if nothing has changed.
@@ -58,7 +56,7 @@ export class TurnProgress {
 
 function changed<T>(
   entries: readonly T[],
-  sent: Sent,
+  sent: (string | null)[],
   describe: (entry: T) => { readonly facts: object; readonly isOver: boolean },
 ): string[] {
   return entries.flatMap((entry, index) => {

@@ -9,7 +9,7 @@ import {
 } from '@plugboard/openai-protocol';
 import { customArguments } from '../tools/custom-input.js';
 import { modelName } from '../tools/tool-name.js';
-import { onlyText, toolOutput } from './input-parts.js';
+import { toolOutput } from './input-parts.js';
 
 /** The name of Codex' former shell tool at the model, in conversations that have calls of it. */
 const LOCAL_SHELL = 'local_shell';
@@ -21,14 +21,6 @@ export const RESULTS: ReadonlySet<string> = new Set([
   'custom_tool_call_output',
   'local_shell_call_output',
 ]);
-
-/** The result of a call. */
-interface CallResult {
-  readonly id: string;
-  readonly text: string;
-  /** URLs, `data:` URLs included. */
-  readonly images: readonly string[];
-}
 
 /** A call of one of the caller's tools, as the model made it. @throws ProtocolError 400 */
 export function callOf(item: JsonObject, param: string): FunctionCallPart {
@@ -49,12 +41,9 @@ export function callOf(item: JsonObject, param: string): FunctionCallPart {
   }
 }
 
-/** @param hasImages whether it may have images. @throws ProtocolError 400 */
-export function resultOf(item: JsonObject, param: string, hasImages: boolean): CallResult {
-  const id = idAt(item, param);
-  const output = requireField(item, 'output', param);
-  const at = `${param}.output`;
-  return hasImages ? { id, ...toolOutput(output, at) } : { id, text: onlyText(output, at), images: [] };
+/** The result of a call. @param hasImages whether it may have images. @throws ProtocolError 400 */
+export function resultOf(item: JsonObject, param: string, hasImages: boolean) {
+  return { id: idAt(item, param), ...toolOutput(requireField(item, 'output', param), `${param}.output`, hasImages) };
 }
 
 /** The id of the call that an item is the result of; empty for any other item. */

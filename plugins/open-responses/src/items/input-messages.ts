@@ -51,8 +51,8 @@ export type InputRules = {
 /** The messages made from a caller's items. */
 export interface InputMessages {
   readonly messages: readonly Message[];
-  /** For each message the index of the first item that it was made of. */
-  readonly origins: readonly number[];
+  /** The index of the first item that a message was made of. The first item for any other. */
+  readonly origins: ReadonlyMap<Message, number>;
 }
 
 /** The same, with what was left out. */
@@ -85,12 +85,15 @@ export function messagesOf(items: unknown, rules: InputRules): ReadItems {
  * messages were made of.
  */
 export function nameItems(
-  { origins }: InputMessages,
+  { messages, origins }: InputMessages,
   list: string,
   { message, param }: { readonly message: string; readonly param: string | undefined },
 ): { readonly message: string; readonly param: string } {
-  const named = (text: string) =>
-    text.replaceAll(/\bmessages\[(\d+)\]/g, (_, index) => `${list}[${origins[Number(index)] ?? index}]`);
+  const originOf = (index: number) => {
+    const message = messages[index];
+    return message ? (origins.get(message) ?? 0) : index;
+  };
+  const named = (text: string) => text.replaceAll(/\bmessages\[(\d+)\]/g, (_, index) => `${list}[${originOf(Number(index))}]`);
   const path = named(param ?? list)
     .replace(/^messages$/, list)
     .replace(/\.tool_call_id$/, '.call_id');
@@ -161,7 +164,8 @@ class InputBuilder {
   finish(): ReadItems {
     if (this.#summary) this.#push(undefined, this.#summary.index);
     this.#showImages();
-    return { ...this.#list.all(), ignored: this.#ignored, approvals: this.#approvals };
+    const origins = this.#list.all();
+    return { messages: [...origins.keys()], origins, ignored: this.#ignored, approvals: this.#approvals };
   }
 
   add(value: unknown, index: number): void {

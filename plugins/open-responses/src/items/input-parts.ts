@@ -50,18 +50,16 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
 
 /** Content that is text only: instructions. @throws ProtocolError 400 */
 export function onlyText(content: unknown, param: string): string {
-  return textAndImages(content, param, []).text;
+  return toolOutput(content, param, false).text;
 }
 
 /**
- * The output of a caller's tool: its text, and images for a model that takes them (CL-9). @throws
- * ProtocolError 400
+ * The output of a caller's tool: its text, and images for a model that takes them (CL-9), as URLs.
+ *
+ * @throws ProtocolError 400
  */
-export function toolOutput(output: unknown, param: string): { readonly text: string; readonly images: readonly string[] } {
-  return textAndImages(output, param, ['input_image']);
-}
-
-function textAndImages(content: unknown, param: string, more: readonly string[]) {
+export function toolOutput(content: unknown, param: string, hasImages: boolean) {
+  const more = hasImages ? ['input_image'] : [];
   const parts = partsAt(content, param);
   if (typeof parts === 'string') return { text: parts, images: [] };
   let text = '';
@@ -88,43 +86,35 @@ function typeOf(part: JsonObject, param: string): string {
 
 function contentPart(part: JsonObject, param: string, textOnly: string | undefined): ContentPart {
   const type = typeOf(part, param);
-  if (type === 'input_text') return { type: 'text', text: requireString(requireField(part, 'text', param), `${param}.text`) };
-  const read = OTHER_PARTS[type];
-  if (!read) throw wrongValue(`${param}.type`, type, ['input_text', ...Object.keys(OTHER_PARTS)]);
-  if (textOnly !== undefined) throw unsupportedPart(param, type, textOnly);
-  return read(part, param);
-}
-
-const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => ContentPart>> = Object.assign(
-  Object.create(null),
-  {
-    input_image: (part: JsonObject, param: string): ContentPart => {
+  if (!PARTS.includes(type)) throw wrongValue(`${param}.type`, type, PARTS);
+  if (type !== 'input_text' && textOnly !== undefined) throw unsupportedPart(param, type, textOnly);
+  switch (type) {
+    case 'input_image': {
       const url = imageUrl(part, param);
       const detail = optionalString(part.detail, `${param}.detail`);
       return { type: 'image_url', image_url: { url, ...(detail === undefined ? {} : { detail }) } };
-    },
-    input_file: (part: JsonObject, param: string): ContentPart => {
+    }
+    case 'input_file': {
       refuseFileId(part, param);
-      if (part.file_url != null) {
+      if (part.file_url != null)
         throw invalidValue(`${param}.file_url`, "this server does not fetch files: send the file itself as 'file_data'");
-      }
       const filename = optionalString(part.filename, `${param}.filename`);
       const data = requireString(requireField(part, 'file_data', param), `${param}.file_data`);
       return { type: 'file', file: { ...(filename === undefined ? {} : { filename }), file_data: data } };
-    },
-    input_audio: (part: JsonObject, param: string): ContentPart => {
+    }
+    case 'input_audio': {
       const path = `${param}.input_audio`;
       const audio = requireObject(requireField(part, 'input_audio', param), path);
-      return {
-        type: 'input_audio',
-        input_audio: {
-          data: requireString(requireField(audio, 'data', path), `${path}.data`),
-          format: requireString(requireField(audio, 'format', path), `${path}.format`),
-        },
-      };
-    },
-  },
-);
+      const data = requireString(requireField(audio, 'data', path), `${path}.data`);
+      return { type, input_audio: { data, format: requireString(requireField(audio, 'format', path), `${path}.format`) } };
+    }
+    default:
+      return { type: 'text', text: requireString(requireField(part, 'text', param), `${param}.text`) };
+  }
+}
+
+/** The parts of a user's message. */
+const PARTS: readonly string[] = ['input_text', 'input_image', 'input_file', 'input_audio'];
 
 function imageUrl(part: JsonObject, param: string): string {
   refuseFileId(part, param);

@@ -81,20 +81,16 @@ export class MessageList {
     if (known?.at(-1) !== extras) known?.push(extras);
   }
 
-  /** All messages, in order, with their origins. */
-  all(): { readonly messages: readonly Message[]; readonly origins: readonly number[] } {
-    const messages: Message[] = [];
-    const origins: number[] = [];
-    const add = ({ message, origin }: Made) => {
-      messages.push(message);
-      origins.push(origin);
-    };
+  /** The origins of all messages, which are in order. */
+  all(): ReadonlyMap<Message, number> {
+    const origins = new Map<Message, number>();
+    const add = ({ message, origin }: Made) => origins.set(message, origin);
     for (const [index, slot] of this.#slots.entries()) {
       if (index === this.#firstAt) this.#first.forEach(add);
       add({ message: complete(slot), origin: slot.origin });
       slot.results.forEach(add);
     }
-    return { messages, origins };
+    return origins;
   }
 }
 

@@ -1,6 +1,8 @@
 import { Account, type Conversations, isTerminal, TurnError, type WatchedTurn } from '@plugboard/kernel/contracts';
-import { WatchedInput } from './watched-input.js';
-import { WatchedResponse, watchedId } from './watched-response.js';
+import { ResponseEncoder } from '../events/response-encoder.js';
+import { echoOf } from '../request/echo.js';
+import { listedItems, turnInput } from '../request/input-items.js';
+import { holdInput, releaseInput } from './watched-input.js';
 
 export interface ConversationWatchOptions {
   /** Bytes that the watcher may be behind before its watch ends. */
@@ -17,18 +19,11 @@ export interface ConversationWatchOptions {
   now(): number;
 }
 
-/** A response that is shown. */
-interface ShownResponse {
-  readonly response: WatchedResponse;
+/** A turn that is shown as a response. */
+interface ShownTurn {
+  readonly encoder: ResponseEncoder;
   /** What is reserved for it. */
   reserved: number;
-}
-
-/** Events of one response of a watched conversation. */
-interface WatchedEvents {
-  readonly events: readonly string[];
-  /** The responses that are shown and have not ended. */
-  readonly running: number;
 }
 
 /**
@@ -45,7 +40,7 @@ export class ConversationWatch {
   readonly #watch: Awaited<ReturnType<Conversations['watch']>>;
   readonly #options: ConversationWatchOptions;
   /** Those that are shown. */
-  readonly #running = new Map<WatchedTurn, ShownResponse>();
+  readonly #running = new Map<WatchedTurn, ShownTurn>();
   readonly #seen = new WeakSet<WatchedTurn>();
   #isClosed = false;
 
@@ -63,36 +58,38 @@ export class ConversationWatch {
    * @throws TurnError `overloaded` if the watcher is too far behind, or there is no memory for what
    *   a turn has said.
    */
-  async *events(): AsyncGenerator<WatchedEvents> {
-    const { account, isRead, now } = this.#options;
+  async *events(): AsyncGenerator<readonly string[]> {
+    const { account, isRead } = this.#options;
     for await (const { turn, batch, size } of this.#watch.events) {
       const isNew = !this.#seen.has(turn);
       this.#seen.add(turn);
       if (isRead(watchedId(turn))) this.#hide(turn);
-      else if (isNew) this.#running.set(turn, { response: new WatchedResponse(turn, this.conversation, now), reserved: 0 });
+      else if (isNew) this.#running.set(turn, { encoder: this.#encoderOf(turn), reserved: 0 });
       const shown = this.#running.get(turn);
       if (!shown) continue;
       const cost = Account.costOf(size);
       account.require(cost);
       shown.reserved += cost;
-      const { response } = shown;
-      if (isNew) yield* this.#begin(turn, response);
+      const { encoder } = shown;
+      if (isNew) yield* this.#begin(turn, encoder);
       const isLast = batch.some(isTerminal);
       if (isLast) this.#running.delete(turn);
-      yield { events: response.write(batch), running: this.#running.size };
+      // Arguments of a client's call come whole: a watcher that came late lacks their beginning.
+      const whole = batch.filter(({ type }) => type !== 'tool-call-delta');
+      yield encoder.write(whole, turn);
       if (isLast) account.release(shown.reserved);
     }
     if (!this.#isClosed) throw this.#behind();
   }
 
-  /** Whether a response is shown and has not ended. */
-  shows(id: string): boolean {
-    return [...this.#running.values()].some(({ response }) => response.id === id);
+  /** The responses that are shown and have not ended. */
+  get running(): number {
+    return this.#running.size;
   }
 
-  /** Ends a turn that is shown. Does nothing for any other id. */
-  cancel(id: string): void {
-    for (const { response } of this.#running.values()) if (response.id === id) response.cancel();
+  /** The turn that a response shows, until it has ended. */
+  turnOf(id: string): WatchedTurn | undefined {
+    return [...this.#running.keys()].find((turn) => watchedId(turn) === id);
   }
 
   close(): void {
@@ -100,15 +97,34 @@ export class ConversationWatch {
     this.#watch.events.return();
   }
 
-  *#begin(turn: WatchedTurn, response: WatchedResponse): Generator<WatchedEvents> {
-    const running = this.#running.size;
-    const input = WatchedInput.of(turn);
-    yield { events: response.begin(), running };
-    const event = response.input((render) => input.hold(render, () => this.#options.openAccount()));
+  #encoderOf(turn: WatchedTurn): ResponseEncoder {
+    const { target, createdAt } = turn;
+    const { conversation } = this;
+    const id = watchedId(turn);
+    const echo = echoOf({}, { previous: undefined, conversation, stored: false });
+    return new ResponseEncoder(
+      { id, createdAt: Math.floor(createdAt / 1000), model: target.name, agent: target.name, echo },
+      {
+        visibility: target.toolVisibility,
+        showsReasoning: target.toolVisibility === 'full',
+        extensions: true,
+        streamId: id,
+        conversation,
+        now: this.#options.now,
+      },
+    );
+  }
+
+  /** That the response exists, and what was asked: the same event for all watchers. */
+  *#begin(turn: WatchedTurn, encoder: ResponseEncoder): Generator<readonly string[]> {
+    const { isWaiting, ahead } = turn;
+    yield encoder.begin(isWaiting ? 'queued' : 'in_progress', { ahead });
+    const items = () => listedItems(turnInput(turn), encoder.id);
+    const event = encoder.input(items, (render) => holdInput(turn, render, () => this.#options.openAccount()));
     try {
-      yield { events: [event, ...response.position()], running };
+      yield [event];
     } finally {
-      input.release();
+      releaseInput(turn);
     }
   }
 
@@ -123,4 +139,9 @@ export class ConversationWatch {
     const what = `The watch of '${this.conversation}' was more than ${maxBehind} bytes behind (\`${setting}\`) and has ended.`;
     return new TurnError('overloaded', `${what} Watch it again.`, { retryAfter: 1 });
   }
+}
+
+/** The id of the response that shows a turn: its own, or that of the response that began it. */
+function watchedId({ id }: WatchedTurn): string {
+  return `resp_${id}`;
 }

@@ -6,37 +6,37 @@ const MAX_EVENTS = 2_000;
 const MAX_BYTES = 1024 * 1024;
 /** Bytes that a reader may be behind before the writer waits. */
 const MAX_UNREAD = 64 * 1024;
-/** Bytes behind which a waiting writer continues. */
-const RESUME_AT = 16 * 1024;
-/** Bytes behind which text should be written in fewer events. */
-const PRESSED_AT = 4 * 1024;
 /** Bytes that a reader takes at once, unless a single event is larger. */
 const MAX_BATCH = 64 * 1024;
 
 /**
- * The events of one response, for any number of readers. Every event is in memory once: readers
- * only hold positions, and may join at any event that is still kept. A slow reader makes the writer
- * wait until it leaves.
+ * The events of one response, for any number of readers. Every event is written once, and is in
+ * memory once: readers only hold positions, and may join at any event that is still kept. A slow
+ * reader makes the writer wait until it leaves.
  */
 export class EventLog {
-  readonly #onReaderLeft: () => void;
+  readonly #keepsRead: boolean;
+  readonly #onReaders: () => void;
   readonly #readers = new Set<EventReader>();
   readonly #events: string[] = [];
   /** The sequence number of the oldest event. */
   #first = 0;
   /** Bytes of the events that are kept. */
   #bytes = 0;
-  /** Bytes of all events that were written. */
-  #written = 0;
   #limit = MAX_UNREAD;
-  #keepsRead = true;
+  /** Settles when there is something new for readers. */
+  #arrival: PromiseWithResolvers<void> | undefined;
   /** Settles when the writer may continue. */
-  #wait: PromiseWithResolvers<void> | undefined;
+  #room: PromiseWithResolvers<void> | undefined;
   #ended = false;
 
-  /** @param onReaderLeft called after a reader has left, before the end or after it. */
-  constructor(onReaderLeft: () => void) {
-    this.#onReaderLeft = onReaderLeft;
+  /**
+   * @param keepsRead whether events are kept for readers that come back.
+   * @param onReaders called when the first reader has joined, or the last one has left.
+   */
+  constructor(keepsRead: boolean, onReaders: () => void) {
+    this.#keepsRead = keepsRead;
+    this.#onReaders = onReaders;
   }
 
   /** The sequence number that the next event will have. */
@@ -53,47 +53,37 @@ export class EventLog {
     return this.#bytes;
   }
 
-  /** Number of readers. */
-  get readers(): number {
-    return this.#readers.size;
-  }
-
-  /** Whether a reader is so far behind that text should be written in fewer events. */
-  get isPressed(): boolean {
-    for (const reader of this.#readers) if (reader.isPressed || this.#written - reader.passed > PRESSED_AT) return true;
-    return false;
+  get isRead(): boolean {
+    return this.#readers.size > 0;
   }
 
   /** Writes events. If it returns a promise, the writer must wait for it. */
   write(events: readonly string[]): Promise<void> | undefined {
     if (this.#ended || events.length === 0) return undefined;
+    let size = 0;
     for (const event of events) {
       this.#events.push(event);
-      this.#bytes += event.length;
-      this.#written += event.length;
+      size += event.length;
     }
-    for (const reader of this.#readers) reader.wake();
+    this.#bytes += size;
+    for (const reader of this.#readers) reader.unread += size;
+    this.#wakeReaders();
     this.#trim();
-    if (!this.#isBehind(this.#limit)) return undefined;
-    this.#wait ??= Promise.withResolvers(); // one for all writes that meet a slow reader
-    return this.#wait.promise;
+    if (!this.#isBehind) return undefined;
+    this.#room ??= Promise.withResolvers(); // one for all writes that meet a slow reader
+    return this.#room.promise;
   }
 
   /** Removes the limit of what readers may be behind: the writer no longer waits. */
   removeLimit(): void {
     this.#limit = Number.POSITIVE_INFINITY;
-    this.#release();
-  }
-
-  /** From now on, keeps only events that a reader has not taken yet. */
-  dropRead(): void {
-    this.#keepsRead = false;
+    this.#wakeWriter();
   }
 
   /** Ends the log. Readers still receive what is kept. */
   close(): void {
     this.#ended = true;
-    for (const reader of this.#readers) reader.wake();
+    this.#wakeReaders();
   }
 
   /**
@@ -104,43 +94,59 @@ export class EventLog {
    */
   join(from: number, extensions: boolean): EventReader | undefined {
     if (from < this.#first || from > this.end) return undefined;
-    let unread = 0;
-    for (let index = from - this.#first; index < this.#events.length; index++) unread += this.#events[index]?.length ?? 0;
-    const reader = new EventReader(this, { position: from, passed: this.#written - unread }, extensions);
+    const reader = new EventReader(this, from, extensions);
+    for (const event of this.#events.slice(from - this.#first)) reader.unread += event.length;
     this.#readers.add(reader);
+    if (this.#readers.size === 1) this.#onReaders();
     return reader;
   }
 
-  /** The events from a sequence number on: as many as a reader takes at once. */
-  from(sequence: number): readonly string[] {
-    const start = sequence - this.#first;
+  /** Takes the next events for a reader: as many as it takes at once. */
+  take(reader: EventReader): readonly string[] {
+    const start = reader.position - this.#first;
     let end = start;
     let bytes = 0;
     while (end < this.#events.length && (end === start || bytes < MAX_BATCH)) bytes += this.#events[end++]?.length ?? 0;
-    return this.#events.slice(start, end);
+    const events = this.#events.slice(start, end);
+    reader.position += events.length;
+    reader.unread -= bytes;
+    this.#moved();
+    return events;
   }
 
-  /** A reader has taken events. */
-  progressed(): void {
-    this.#trim();
-    if (this.#wait && !this.#isBehind(RESUME_AT)) this.#release();
+  /** Resolves when there is something new, or a reader has left. */
+  arrival(): Promise<void> {
+    this.#arrival ??= Promise.withResolvers();
+    return this.#arrival.promise;
   }
 
-  /** A reader has left. */
-  left(reader: EventReader): void {
+  /** A reader leaves. */
+  leave(reader: EventReader): void {
     this.#readers.delete(reader);
-    this.progressed();
-    this.#onReaderLeft();
+    this.#wakeReaders();
+    this.#moved();
+    if (!this.isRead) this.#onReaders();
   }
 
-  #isBehind(bytes: number): boolean {
-    for (const { passed } of this.#readers) if (this.#written - passed > bytes) return true;
+  #moved(): void {
+    this.#trim();
+    if (!this.#isBehind) this.#wakeWriter();
+  }
+
+  /** Whether a reader is so far behind that the writer waits. */
+  get #isBehind(): boolean {
+    for (const { unread } of this.#readers) if (unread > this.#limit) return true;
     return false;
   }
 
-  #release(): void {
-    this.#wait?.resolve();
-    this.#wait = undefined;
+  #wakeReaders(): void {
+    this.#arrival?.resolve();
+    this.#arrival = undefined;
+  }
+
+  #wakeWriter(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
   }
 
   /** Drops the oldest events beyond the limits, except those that a reader still has to take. */
@@ -158,87 +164,44 @@ export class EventLog {
   }
 }
 
-/**
- * A position in the events of a response, and what is read from there. It buffers nothing itself: a
- * reader that falls behind makes the response wait.
- */
+/** A position in the events of a response. A reader that falls behind makes the response wait. */
 export class EventReader {
-  /**
-   * Set by a reader whose own destination is filling up. Text that arrives together then becomes
-   * one event.
-   */
-  isPressed = false;
+  /** The sequence number of the next event. */
+  position: number;
+  /** Bytes of the events that it has not taken. */
+  unread = 0;
   readonly #log: EventLog;
   readonly #extensions: boolean;
-  #position: number;
-  #passed: number;
-  /** Resolves the read that waits. */
-  #pending: ((events: readonly string[] | undefined) => void) | undefined;
   #hasLeft = false;
 
-  /** @param extensions whether it receives `svc:` events. */
-  constructor(log: EventLog, start: Pick<EventReader, 'position' | 'passed'>, extensions: boolean) {
+  constructor(log: EventLog, position: number, extensions: boolean) {
     this.#log = log;
-    this.#position = start.position;
-    this.#passed = start.passed;
+    this.position = position;
     this.#extensions = extensions;
-  }
-
-  /** The sequence number of the next event. */
-  get position(): number {
-    return this.#position;
-  }
-
-  /** Bytes of all events before it. */
-  get passed(): number {
-    return this.#passed;
   }
 
   /** Whether there is nothing more to read. */
   get isOver(): boolean {
-    return this.#hasLeft || (this.#log.hasEnded && this.#position === this.#log.end);
+    return this.#hasLeft || (this.#log.hasEnded && this.position === this.#log.end);
   }
 
   /**
    * Resolves with the events that are there, at least one and about 64 KiB at most; with undefined
-   * at the end. One call at a time.
+   * at the end, or when it has left.
    */
-  next(): Promise<readonly string[] | undefined> {
-    const events = this.#take();
-    if (events.length > 0 || this.isOver) return Promise.resolve(events.length > 0 ? events : undefined);
-    return new Promise((resolve) => {
-      this.#pending = resolve;
-    });
+  async next(): Promise<readonly string[] | undefined> {
+    while (!this.isOver) {
+      if (this.position === this.#log.end) await this.#log.arrival();
+      const taken = this.#hasLeft ? [] : this.#log.take(this);
+      const events = this.#extensions ? taken : taken.filter((event) => !isExtension(event));
+      if (events.length > 0) return events;
+    }
+    return undefined;
   }
 
-  /** Leaves: `next` returns nothing more. */
   leave(): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    this.wake();
-    this.#log.left(this);
-  }
-
-  /** There are new events, or there will be none. */
-  wake(): void {
-    const give = this.#pending;
-    if (!give) return;
-    const events = this.#take();
-    if (events.length === 0 && !this.isOver) return;
-    this.#pending = undefined;
-    give(events.length > 0 ? events : undefined);
-  }
-
-  /** Takes events until it has some to give, or none are left. */
-  #take(): readonly string[] {
-    let given: readonly string[] = [];
-    while (given.length === 0 && this.#position < this.#log.end && !this.#hasLeft) {
-      const events = this.#log.from(this.#position);
-      this.#position += events.length;
-      for (const event of events) this.#passed += event.length;
-      given = this.#extensions ? events : events.filter((event) => !isExtension(event));
-    }
-    if (given.length > 0) this.#log.progressed();
-    return given;
+    this.#log.leave(this);
   }
 }

@@ -8,7 +8,7 @@ import {
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
-import type { TurnLogFields } from '@plugboard/turn-routes';
+import { TurnLogFields } from '@plugboard/turn-routes';
 import { outcomeOfFailure, type ResponseEnd } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';
@@ -20,12 +20,16 @@ import { EventLog, type EventReader } from './event-log.js';
  */
 const QUEUED_AFTER = 100;
 
+type Batch = readonly AgentEvent[];
+
 interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
-  /** Whether it can be found again by its id. */
+  /** Whether it is found again by its id, and its events are kept for readers that come back. */
   readonly stored: boolean;
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
+  /** Whether that client receives `svc:` events. */
+  readonly extensions: boolean;
   /** The memory of the request, which it holds until its readers have left. */
   readonly account: Account;
   /** Turns queued before this one in its session (an estimate); undefined without a session. */
@@ -33,7 +37,6 @@ interface LiveResponseOptions {
   /** What the request has and has no effect. */
   readonly ignored: readonly string[];
   readonly work: ResponseWork;
-  readonly logFields: TurnLogFields;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -48,8 +51,8 @@ interface ResponseWork {
   /** Runs the turn. Called once. */
   run(signal: AbortSignal): RunningResponse;
   /** Receives each batch of the turn's events. */
-  observe(batch: readonly AgentEvent[]): void;
-  /** Stores the response. Its end is reported after that. */
+  observe(batch: Batch): void;
+  /** Stores the response. Its end is reported after that. Never rejects. */
   store(end: ResponseEnd): Promise<void>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
@@ -63,26 +66,28 @@ export interface RunningResponse {
 }
 
 /**
- * One response from its acceptance to its end. It drives its turn itself; connections only read its
- * events.
+ * One response from its acceptance to its end. It reads its turn and writes each event once, for
+ * all its readers.
  *
  * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting
  *    in a queue.
- * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
- * 3. It ends as its turn ends. `cancel` only asks the turn to end. The turn knows whether anyone
+ * 2. The client that created it reads with `reader`. Others join its `events`.
+ * 3. It ends as its turn ends. `cancel` only asks the turn to end. The turn is told whether anyone
  *    reads the response, and decides what happens when nobody does.
  * 4. Its memory, which the turn reserves, is free again when it has ended and its readers have
  *    left.
  */
 export class LiveResponse {
   readonly id: string;
-  readonly stored: boolean;
-  readonly logFields: TurnLogFields;
+  readonly logFields = new TurnLogFields();
+  readonly encoder: ResponseEncoder;
+  /** Its events. Readers join at any that is still kept, and the slowest one sets the pace. */
+  readonly events: EventLog;
+  /** Of the client that created it; undefined if that reads no events. */
+  readonly reader: EventReader | undefined;
   /** Resolves after the last event. */
   readonly ended: Promise<ResponseEnd>;
   readonly #options: Omit<LiveResponseOptions, 'work'>;
-  readonly #encoder: ResponseEncoder;
-  readonly #events = new EventLog(() => this.#onReaderLeft());
   readonly #abort = new AbortController();
   readonly #resolveEnded: (end: ResponseEnd) => void;
   readonly #leaveAccount: () => void;
@@ -91,19 +96,18 @@ export class LiveResponse {
   #turn: TurnEvents | undefined;
   #end: ResponseEnd | undefined;
 
-  constructor(options: LiveResponseOptions) {
-    this.id = options.encoder.id;
-    this.stored = options.stored;
-    this.logFields = options.logFields;
-    const { work, ...rest } = options;
-    this.#options = rest;
+  constructor({ work, ...options }: LiveResponseOptions) {
+    const { encoder, stored, incremental, extensions, account } = options;
+    this.id = encoder.id;
+    this.#options = options;
     this.#work = work;
-    this.#leaveAccount = options.account.hold();
-    this.#encoder = options.encoder;
+    this.#leaveAccount = account.hold();
+    this.encoder = encoder;
+    this.events = new EventLog(stored, () => this.#onReaders());
+    this.reader = incremental ? this.events.join(0, extensions) : undefined;
     const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
     this.ended = promise;
     this.#resolveEnded = resolve;
-    if (!options.stored && !options.incremental) this.#events.dropRead();
   }
 
   /** How it ended; undefined while it runs. */
@@ -114,26 +118,6 @@ export class LiveResponse {
   /** The items of the request; undefined when the response has ended. */
   get input(): readonly InputItem[] | undefined {
     return this.#work?.input;
-  }
-
-  /** The model connection that answered first; undefined while none has. */
-  get connection(): string | undefined {
-    return this.#encoder.connection;
-  }
-
-  /** The sequence number that the next event will have. */
-  get nextSequence(): number {
-    return this.#events.end;
-  }
-
-  /** Approximate bytes that it holds after its end: its events, and the response as JSON. */
-  get bytes(): number {
-    return this.#events.bytes + (this.#end?.response.length ?? 0);
-  }
-
-  /** The response in its current state, as JSON. */
-  snapshot(): string {
-    return this.#encoder.snapshot();
   }
 
   /**
@@ -153,32 +137,19 @@ export class LiveResponse {
     const timer = ahead !== undefined && clock.after(QUEUED_AFTER, () => late.resolve('late'));
     const begun = await Promise.race([first, late.promise]).catch(() => undefined); // `#drive` handles it
     if (timer) timer.cancel();
-    if (begun === 'late') {
-      this.#events.write(this.#encoder.begin('queued'));
-      if (this.#encoder.extensions && ahead !== undefined) this.#events.write([this.#encoder.queuePosition(ahead)]);
-    } else {
-      const [event] = begun?.done === false ? begun.value : [];
-      if (event?.type === 'failed' && this.#isRefusal(event.failure)) return this.#refused(event.failure);
-      this.#events.write(this.#encoder.begin('in_progress'));
-    }
-    if (this.#encoder.extensions && ignored.length > 0) this.#events.write([this.#encoder.ignoredParams(ignored)]);
+    const [event] = begun !== 'late' && begun?.done === false ? begun.value : [];
+    // A turn that failed at once has no response, unless it was cancelled.
+    if (event?.type === 'failed' && event.failure.code !== 'context_length_exceeded' && !this.#abort.signal.aborted)
+      return this.#refused(event.failure);
+    this.events.write(this.encoder.begin(begun === 'late' ? 'queued' : 'in_progress', { ahead, ignored }));
     void this.#drive(first, batches);
     return undefined;
   }
 
-  /**
-   * Reads the events from a sequence number on.
-   *
-   * @param extensions whether the reader receives `svc:` events.
-   * @returns undefined if the first of them is no longer kept.
-   */
-  read(from: number, extensions: boolean): EventReader | undefined {
-    const reader = this.#events.join(from, extensions);
-    if (!reader) return undefined;
-    if (this.#events.readers === 1) this.#turn?.setRead(true);
-    // Responses that are not stored cannot be resumed, so their events are dropped.
-    if (!this.stored) this.#events.dropRead();
-    return reader;
+  /** The client that created it has left. */
+  leave(): void {
+    if (this.reader) this.reader.leave();
+    else this.#turn?.setRead(false);
   }
 
   /**
@@ -188,87 +159,60 @@ export class LiveResponse {
   cancel(reason = new TurnError('turn_cancelled', 'The response was cancelled.')): void {
     if (this.#end || this.#abort.signal.aborted) return;
     this.#abort.abort(reason);
-    this.#events.removeLimit();
+    this.events.removeLimit();
   }
 
-  /** The caller has disconnected before it could read anything. */
-  abandon(): void {
-    this.#turn?.setRead(false);
-  }
-
-  /** Whether a turn that failed at once has no response. A cancelled one has. */
-  #isRefusal({ code }: Failure): boolean {
-    return code !== 'context_length_exceeded' && !this.#abort.signal.aborted;
-  }
-
-  async #drive(
-    first: Promise<IteratorResult<readonly AgentEvent[]>>,
-    batches: AsyncIterator<readonly AgentEvent[]>,
-  ): Promise<void> {
-    let last: readonly string[];
+  /** Writes what the turn says until its end, stores the response, and ends it. */
+  async #drive(first: Promise<IteratorResult<Batch>>, batches: AsyncIterator<Batch>): Promise<void> {
+    let last: readonly string[] = [];
     try {
-      last = await this.#publish(first, batches);
+      for (let next = await first; ; next = await batches.next()) {
+        if (next.done) throw new Error('the events of a turn ended without a terminal event');
+        last = this.#encode(next.value);
+        if (this.encoder.end) break;
+        const full = this.events.write(last);
+        if (full) await full;
+      }
     } catch (error) {
       this.#options.log.error({ err: error, response_id: this.id }, 'a response failed');
       await batches.return?.();
       last = this.#encode([failed(failureOf(error, true))]);
     }
-    const { end } = this.#encoder;
+    const { end } = this.encoder;
     if (!end) throw new Error('the response has not ended');
-    await this.#store(end);
-    this.#events.write(last);
+    await this.#work?.store(end);
+    this.events.write(last);
     this.#conclude(end);
   }
 
-  /** Publishes the turn as it goes on. Returns the events of its last batch. */
-  async #publish(
-    first: Promise<IteratorResult<readonly AgentEvent[]>>,
-    batches: AsyncIterator<readonly AgentEvent[]>,
-  ): Promise<readonly string[]> {
-    for (let next = await first; ; next = await batches.next()) {
-      if (next.done) throw new Error('the events of a turn ended without a terminal event');
-      const events = this.#encode(next.value);
-      if (this.#encoder.end) return events;
-      const full = this.#events.write(events);
-      if (full) await full;
-    }
-  }
-
-  #encode(batch: readonly AgentEvent[]): readonly string[] {
+  #encode(batch: Batch): readonly string[] {
     this.#work?.observe(batch);
     this.logFields.add(batch);
-    return this.#encoder.write(batch, { merges: this.#events.isPressed, turn: this.#turn });
-  }
-
-  async #store(end: ResponseEnd): Promise<void> {
-    try {
-      await this.#work?.store(end);
-    } catch (error) {
-      this.#options.log.warn({ err: error, response_id: this.id }, 'a response could not be stored');
-    }
+    return this.encoder.write(batch, this.#turn);
   }
 
   /** The turn was refused before it began: there is no response. */
   #refused(failure: Failure): Failure {
-    this.logFields.failed(failure);
+    this.logFields.add([{ type: 'failed', failure }]);
+    this.reader?.leave();
     this.#conclude({ outcome: outcomeOfFailure(failure, undefined), response: '', failure, turn: undefined });
     return failure;
   }
 
   #conclude(end: ResponseEnd): void {
     this.#end = end;
-    this.#encoder.release();
-    this.#events.close();
-    if (this.#events.readers === 0) this.#leaveAccount();
+    this.encoder.release();
+    this.events.close();
+    if (!this.events.isRead) this.#leaveAccount();
     this.#resolveEnded(end);
     this.#work?.onEnd(end);
     this.#work = undefined;
     this.#turn = undefined;
   }
 
-  #onReaderLeft(): void {
-    if (this.#events.readers > 0) return;
-    if (this.#end) this.#leaveAccount();
-    else this.#turn?.setRead(false);
+  #onReaders(): void {
+    const { isRead } = this.events;
+    if (!this.#end) this.#turn?.setRead(isRead);
+    else if (!isRead) this.#leaveAccount();
   }
 }

@@ -58,7 +58,7 @@ export class LiveResponses {
     const entry = this.#running.get(response.id);
     this.#running.delete(response.id);
     if (!entry || !keepsEvents) return;
-    const { bytes } = response;
+    const bytes = response.events.bytes + (response.end?.response.length ?? 0);
     this.#ended.set(response.id, { ...entry, bytes, until: this.#clock.monotonic() + KEPT_AFTER_END });
     this.#bytes += bytes;
     this.#forgetOld();

@@ -1,9 +1,8 @@
 import type { Target, ToolDeclaration } from '@plugboard/kernel/contracts';
 import { invalidValue, unsupportedValue } from '@plugboard/openai-protocol';
 import { headerSafeName } from '@plugboard/turn-routes';
-import type { CallForm } from '../tools/call-form.js';
 import { customInputSchema } from '../tools/custom-input.js';
-import { modelName } from '../tools/tool-name.js';
+import { type CallForm, modelName } from '../tools/tool-name.js';
 import type { InputItem, RequestTool, ResponseRequest, ToolChoice } from './request.js';
 import { MAX_TOOLS, parseTools } from './tool-schema.js';
 
@@ -20,6 +19,13 @@ export interface ClientTools {
   readonly ignored: readonly string[];
   /** The tools that items added, of this request and of those that it continues. */
   readonly added: readonly RequestTool[];
+}
+
+/** A tool that the caller runs, where it was sent, and how its calls are shown. */
+interface ClientTool {
+  readonly declaration: ToolDeclaration;
+  readonly param: string;
+  readonly form: CallForm;
 }
 
 /**
@@ -51,24 +57,48 @@ export function clientToolsOf(
     }
     list.inherit(inherited);
   }
-  const allowed = typeof choice === 'object' && choice.type === 'allowed_tools' ? choice.tools : undefined;
-  const taken = allowed ? list.only(allowed.map(nameOf)) : list;
+  const allowed = typeof choice === 'object' && choice.type === 'allowed_tools' ? new Set(choice.tools.map(nameOf)) : undefined;
+  const taken = [...list.tools].flatMap(([name, tool]) => (allowed?.has(name) === false ? [] : [tool]));
   if (isForced(choice)) {
-    const isKnown = typeof choice !== 'object' || choice.type === 'allowed_tools' || taken.forms.has(nameOf(choice));
-    if (taken.declarations.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
-    if (!isKnown) throw unknownChoice();
+    const isKnown = typeof choice !== 'object' || choice.type === 'allowed_tools' || list.tools.has(nameOf(choice));
+    if (taken.length === 0 || !target.forwardsParam('tool_choice')) throw cannotForce(target);
+    if (!isKnown) {
+      const problem = 'names a tool that is not among the functions and custom tools of the request';
+      throw unsupportedValue('tool_choice', `Unsupported value: 'tool_choice' ${problem}.`);
+    }
   }
-  const replaced = new Set(added.map(kindAndName));
-  const left = inherited.filter((tool) => !replaced.has(kindAndName(tool)));
-  return { ...taken, choice: chatToolChoice(choice), added: [...left, ...added] };
+  return {
+    declarations: taken.map(({ declaration }) => declaration),
+    params: taken.map(({ param }) => param),
+    forms: new Map([...list.tools].map(([name, { form }]) => [name, form])),
+    choice: chatToolChoice(choice),
+    ignored: list.ignored,
+    added: mergeTools([inherited, added]),
+  };
 }
 
-/** Collects tools by their names at the model. */
-class ToolList implements Omit<ClientTools, 'choice' | 'added'> {
-  declarations: ToolDeclaration[] = [];
-  params: string[] = [];
-  forms = new Map<string, CallForm>();
-  ignored: string[] = [];
+/**
+ * Joins the tools that items added, request after request. One that is added again replaces the
+ * earlier one of its name.
+ */
+export function mergeTools(requests: readonly (readonly RequestTool[])[]): readonly RequestTool[] {
+  const byName = new Map<string, RequestTool[]>();
+  for (const tools of requests) {
+    for (const tool of tools) byName.delete(kindAndName(tool));
+    for (const tool of tools) {
+      const same = byName.get(kindAndName(tool)) ?? [];
+      same.push(tool);
+      byName.set(kindAndName(tool), same);
+    }
+  }
+  return [...byName.values()].flat();
+}
+
+/** Collects tools. */
+class ToolList {
+  /** By their names at the model. */
+  readonly tools = new Map<string, ClientTool>();
+  readonly ignored: string[] = [];
 
   /** @param param where the list is. @param path the same for `x-ignored-params`. */
   add(tools: readonly RequestTool[], param: string, path: string, namespace?: RequestTool): void {
@@ -86,35 +116,16 @@ class ToolList implements Omit<ClientTools, 'choice' | 'added'> {
   inherit(tools: readonly RequestTool[]): void {
     const earlier = new ToolList();
     earlier.add(tools, 'previous_response_id', 'previous_response_id');
-    for (const [index, declaration] of earlier.declarations.entries()) {
-      const form = earlier.forms.get(declaration.name);
-      if (!form || this.forms.has(declaration.name)) continue;
-      this.declarations.push(declaration);
-      this.params.push(earlier.params[index] ?? 'tools');
-      this.forms.set(declaration.name, form);
-    }
-  }
-
-  /** The tools with these names at the model. */
-  only(names: readonly string[]): Omit<ClientTools, 'choice' | 'added'> {
-    const allowed = new Set(names);
-    const isAllowed = (_: unknown, index: number) => allowed.has(this.declarations[index]?.name ?? '');
-    return {
-      declarations: this.declarations.filter(isAllowed),
-      params: this.params.filter(isAllowed),
-      forms: this.forms,
-      ignored: this.ignored,
-    };
+    for (const [name, tool] of earlier.tools) if (!this.tools.has(name)) this.tools.set(name, tool);
   }
 
   #declare(tool: RequestTool, type: CallForm['type'], param: string, namespace?: string, about?: string | null): void {
     const { name: own = '' } = tool;
     const name = modelName(namespace, own);
-    if (this.forms.has(name)) throw invalidValue(`${param}.name`, `two tools have the name '${name}' at the model`);
-    if (this.declarations.length >= MAX_TOOLS) throw invalidValue(param, `a request may have ${MAX_TOOLS} tools`);
-    this.forms.set(name, { type, name: own, namespace });
-    this.params.push(param);
-    this.declarations.push({ name, ...declarationOf(tool, about) });
+    if (this.tools.has(name)) throw invalidValue(`${param}.name`, `two tools have the name '${name}' at the model`);
+    if (this.tools.size >= MAX_TOOLS) throw invalidValue(param, `a request may have ${MAX_TOOLS} tools`);
+    const declaration = { name, ...declarationOf(tool, about) };
+    this.tools.set(name, { declaration, param, form: { type, name: own, namespace } });
   }
 }
 
@@ -153,13 +164,6 @@ function nameOf({ name = '', namespace }: { readonly name?: string; readonly nam
 function isForced(choice: ToolChoice | undefined): boolean {
   if (choice === undefined || typeof choice === 'string') return choice === 'required';
   return choice.type !== 'allowed_tools' || choice.mode === 'required';
-}
-
-function unknownChoice() {
-  return unsupportedValue(
-    'tool_choice',
-    "Unsupported value: 'tool_choice' names a tool that is not among the functions and custom tools of the request.",
-  );
 }
 
 function cannotForce(target: Target) {

@@ -1,7 +1,9 @@
-import type { ResponseEcho } from '../events/response-object.js';
 import type { RequestTool, ResponseRequest, TextFormat } from './request.js';
 
-/** The fields of a response that repeat its request. None shows the agent's own configuration. */
+/**
+ * The fields of a response that repeat its request, with the protocol's defaults: only what the
+ * caller sent. The agent's own prompt and tools are never shown.
+ */
 export function echoOf(
   request: ResponseRequest,
   effective: {
@@ -10,7 +12,7 @@ export function echoOf(
     readonly conversation: string | undefined;
     readonly stored: boolean;
   },
-): ResponseEcho {
+): object {
   const { text, reasoning } = request;
   return {
     previous_response_id: effective.previous ?? null,
@@ -38,7 +40,7 @@ export function echoOf(
   };
 }
 
-function echoOfTool(tool: RequestTool): ResponseEcho['tools'][number] {
+function echoOfTool(tool: RequestTool): object {
   const { type, name = '', description, parameters, strict } = tool;
   if (type !== 'function') return tool;
   return { type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };

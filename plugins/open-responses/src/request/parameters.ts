@@ -2,17 +2,6 @@ import type { Target } from '@plugboard/kernel/contracts';
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/turn-routes';
 import type { ResponseRequest, TextFormat } from './request.js';
 
-/** The fields of a request that are not its conversation, by their effect. */
-interface Parameters {
-  /** Sampling parameters for the model calls of the turn, in the words of chat completions. */
-  readonly params: Readonly<Record<string, unknown>>;
-  /**
-   * For `x-ignored-params`: fields that were accepted and have no effect, in the order of the
-   * request.
-   */
-  readonly ignored: readonly string[];
-}
-
 /** Fields that the server acts upon itself. */
 const SERVED = new Set([
   'model',
@@ -59,7 +48,9 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 /**
- * Sorts the fields of a request by their effect.
+ * Sorts the fields of a request that are not its conversation by their effect: `params` are
+ * sampling parameters for the model calls of the turn, in the words of chat completions. `ignored`
+ * are fields that were accepted and have no effect, for `x-ignored-params`.
  *
  * @param tools the caller's own tools that are sent to the model.
  * @param sealsReasoning whether the caller is sent what `include` asks for.
@@ -69,7 +60,7 @@ export function parametersOf(
   target: Target,
   tools: { readonly declarations: readonly unknown[]; readonly choice: unknown },
   sealsReasoning: boolean,
-): Parameters {
+): { readonly params: Readonly<Record<string, unknown>>; readonly ignored: readonly string[] } {
   const params: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(request)) {

@@ -34,7 +34,9 @@ export function parseRequest(body: unknown): ResponseRequest {
 }
 
 function checked(body: unknown): ResponseRequest {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw invalidRequest('We could not parse the JSON body of your request. (HINT: The body must be one JSON object.)');
+  }
   const present = presentFields(body, KNOWN_FIELDS);
   const { model } = present;
   if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
@@ -82,8 +84,4 @@ function checkInput({ input }: ResponseRequest): void {
 /** @param why half a sentence that ends with the cure. */
 export function unsupported(param: string, why: string): ProtocolError {
   return invalidRequest(`Unsupported parameter: ${why}.`, { param, code: 'unsupported_parameter' });
-}
-
-function unreadable(): ProtocolError {
-  return invalidRequest('We could not parse the JSON body of your request. (HINT: The body must be one JSON object.)');
 }

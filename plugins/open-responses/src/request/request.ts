@@ -41,6 +41,11 @@ export interface ResponseRequest {
   readonly [field: string]: unknown;
 }
 
+/** The conversation that a request names: a key or an opaque id. */
+export function conversationName({ conversation }: ResponseRequest): string | undefined {
+  return typeof conversation === 'object' ? conversation.id : conversation;
+}
+
 /** An element of `input`; its fields are checked when it is read. */
 export type InputItem = Readonly<Record<string, unknown>>;
 

@@ -44,17 +44,16 @@ export class ConnectionMemory {
   /** Remembers a response as the last of its stream. One that is too large is not remembered. */
   put(stream: string, response: RememberedResponse): void {
     if (this.#closed) return;
-    this.#forget(stream);
+    this.forget(stream);
     const { messages, summary = '', carried } = response;
     const kept = [...(messages ? [messages] : []), ...(isNothing(carried) ? [] : [carried])];
     const bytes = kept.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), Buffer.byteLength(summary));
-    if (bytes <= MAX_BYTES) {
-      this.#streams.set(stream, { response, bytes });
-      this.#bytes += bytes;
-    }
+    if (bytes > MAX_BYTES) return;
+    this.#streams.set(stream, { response, bytes });
+    this.#bytes += bytes;
     for (const oldest of this.#streams.keys()) {
       if (this.#bytes <= MAX_BYTES && this.#streams.size <= MAX_STREAMS) break;
-      this.#forget(oldest);
+      this.forget(oldest);
     }
     this.#pool.update(this);
   }
@@ -70,34 +69,25 @@ export class ConnectionMemory {
 
   /** Forgets the last response of a stream. */
   forget(stream: string): void {
-    this.#forget(stream);
+    this.#bytes -= this.#streams.get(stream)?.bytes ?? 0;
+    this.#streams.delete(stream);
     this.#pool.update(this);
   }
 
   /** Forgets a response: its continuation failed. */
   evict(id: string): void {
-    for (const [stream, { response }] of this.#streams) if (response.id === id) this.#forget(stream);
-    this.#pool.update(this);
+    for (const [stream, { response }] of this.#streams) if (response.id === id) this.forget(stream);
   }
 
   /** Forgets everything. */
   clear(): void {
-    this.#streams.clear();
-    this.#bytes = 0;
-    this.#pool.update(this);
+    for (const stream of this.#streams.keys()) this.forget(stream);
   }
 
   /** Forgets everything, and remembers nothing from now on: the connection has closed. */
   close(): void {
     this.#closed = true;
     this.clear();
-  }
-
-  #forget(stream: string): void {
-    const entry = this.#streams.get(stream);
-    if (!entry) return;
-    this.#streams.delete(stream);
-    this.#bytes -= entry.bytes;
   }
 }
 
@@ -107,9 +97,8 @@ export class ConnectionMemory {
  */
 export class ConnectionMemoryPool {
   readonly #limit: number;
-  /** The bytes of each memory that is not empty. */
-  readonly #counted = new Map<ConnectionMemory, number>();
-  #bytes = 0;
+  /** Those that are not empty. */
+  readonly #memories = new Set<ConnectionMemory>();
 
   /** @param limit in bytes of JSON. */
   constructor(limit: number = MAX_POOL_BYTES) {
@@ -118,20 +107,15 @@ export class ConnectionMemoryPool {
 
   /** Bytes of all memories. */
   get bytes(): number {
-    return this.#bytes;
+    let bytes = 0;
+    for (const memory of this.#memories) bytes += memory.bytes;
+    return bytes;
   }
 
   /** A memory has changed. */
   update(memory: ConnectionMemory): void {
-    this.#bytes += memory.bytes - (this.#counted.get(memory) ?? 0);
-    if (memory.bytes === 0) this.#counted.delete(memory);
-    else this.#counted.set(memory, memory.bytes);
-    while (this.#bytes > this.#limit) this.#largest()?.clear();
-  }
-
-  #largest(): ConnectionMemory | undefined {
-    let largest: ConnectionMemory | undefined;
-    for (const memory of this.#counted.keys()) if (!largest || memory.bytes > largest.bytes) largest = memory;
-    return largest;
+    if (memory.bytes === 0) this.#memories.delete(memory);
+    else this.#memories.add(memory);
+    while (this.bytes > this.#limit) [...this.#memories].reduce((a, b) => (b.bytes > a.bytes ? b : a)).clear();
   }
 }

@@ -1,5 +1,5 @@
 import { Account } from '@plugboard/kernel/contracts';
-import { invalidRequest, type ProtocolError, requireString, truncate } from '@plugboard/openai-protocol';
+import { invalidRequest, requireString, truncate } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
 import type { InputCaller } from './response-plan.js';
 import { responseOfItem, type StoredResponses } from './stored-responses.js';
@@ -18,56 +18,42 @@ export async function resolveReferences(
   responses: StoredResponses,
   { principal, account, inputLimit }: InputCaller,
 ): Promise<readonly InputItem[]> {
-  if (!items.some(isReference)) return items;
-  /** The items of the responses that were looked up, by their ids. */
-  const outputs = new Map<string, ReadonlyMap<unknown, InputItem>>();
-  const outputOf = async (response: string): Promise<ReadonlyMap<unknown, InputItem>> => {
-    const known = outputs.get(response);
-    if (known) return known;
+  const isLookedUp = ({ type, id }: InputItem) =>
+    type === 'item_reference' && !(typeof id === 'string' && id.startsWith(APPROVAL_PREFIX));
+  if (!items.some((item) => item && isLookedUp(item))) return items;
+  /** The items of the responses that were looked up, with their sizes, by their ids. */
+  const known = new Map<string, ReadonlyMap<unknown, readonly [InputItem, number]>>();
+  const itemsOf = async (response: string) => {
     const stored = await responses.get(response, principal, account);
     const { output = [] } = stored ? (JSON.parse(stored.response) as { output?: readonly InputItem[] }) : {};
-    const items = new Map([...(stored?.input ?? []), ...output].map((item) => [item.id, item]));
-    outputs.set(response, items);
-    return items;
+    const all = [...(stored?.input ?? []), ...output];
+    return new Map(all.map((item) => [item.id, [item, Buffer.byteLength(JSON.stringify(item))] as const]));
   };
-  const sizes = new Map<InputItem, number>();
   let total = 0;
-  const count = (item: InputItem) => {
-    const bytes = sizes.get(item) ?? Buffer.byteLength(JSON.stringify(item));
-    sizes.set(item, bytes);
-    total += bytes;
-    if (total > inputLimit.bytes) throw referencesTooLarge(inputLimit);
-    account.require(Account.costOf(bytes));
-  };
   const resolved: InputItem[] = [];
   for (const [index, item] of items.entries()) {
-    if (!isReference(item)) {
+    if (!item || !isLookedUp(item)) {
       resolved.push(item);
       continue;
     }
     const param = `input[${index}].id`;
     const name = requireString(item.id, param);
-    if (name.startsWith(APPROVAL_PREFIX)) {
-      resolved.push(item);
-      continue;
+    const response = responseOfItem(name) ?? '';
+    const own = known.get(response) ?? (await itemsOf(response));
+    known.set(response, own);
+    const [found, bytes] = own.get(name) ?? [];
+    if (!found || bytes === undefined) throw invalidRequest(`Item with id '${truncate(name)}' not found.`, { param });
+    total += bytes;
+    if (total > inputLimit.bytes) {
+      const limit = `the limit of ${inputLimit.bytes} bytes (\`${inputLimit.setting}\`)`;
+      const message = `The items that the request refers to are larger than ${limit}.`;
+      throw invalidRequest(message, { status: 413, param: 'input', code: 'request_too_large' });
     }
-    const response = responseOfItem(name);
-    const found = response && (await outputOf(response)).get(name);
-    if (!found) throw invalidRequest(`Item with id '${truncate(name)}' not found.`, { param });
-    count(found);
+    account.require(Account.costOf(bytes));
     resolved.push(found);
   }
   return resolved;
 }
 
-function referencesTooLarge({ bytes, setting }: InputCaller['inputLimit']): ProtocolError {
-  const message = `The items that the request refers to are larger than the limit of ${bytes} bytes (\`${setting}\`).`;
-  return invalidRequest(message, { status: 413, param: 'input', code: 'request_too_large' });
-}
-
 /** Of the ids of requests for approval. */
 const APPROVAL_PREFIX = 'mcpr_';
-
-function isReference(item: InputItem): boolean {
-  return item?.type === 'item_reference';
-}

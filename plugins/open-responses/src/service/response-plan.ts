@@ -2,11 +2,11 @@ import type { Message, Principal } from '@plugboard/kernel';
 import type { Account, BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
 import type { ProtocolError } from '@plugboard/openai-protocol';
 import type { AnswerFold, ExtrasSeal } from '@plugboard/turn-routes';
-import type { EndedAnswer } from '../events/response-fold.js';
+import type { EndedAnswer } from '../events/replay.js';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
-import type { CallForm } from '../tools/call-form.js';
+import type { CallForm } from '../tools/tool-name.js';
 import type { Carried } from './carried.js';
 import type { Compaction } from './compaction.js';
 import type { ConnectionMemory } from './connection-memory.js';
@@ -35,15 +35,21 @@ export interface ResponseCaller extends InputCaller {
    * requests that name a session are joined.
    */
   readonly fingerprint?: string | undefined;
-  /** Whether the answer is read as it is written. */
+  /**
+   * Whether the answer is read as it is written. The client may come back for the events of a
+   * stored response then.
+   */
   readonly incremental: boolean;
-  /** Whether a client may come back for the events of a stored response. */
-  readonly resumable: boolean;
   /** Whether the caller receives `svc:` events. */
   readonly extensions: boolean;
   /** Whether the client is Codex CLI: see `isCodex`. */
   readonly isCodex?: boolean;
-  readonly connection?: CallerConnection | undefined;
+  /** The connection that the response is created on. */
+  readonly connection?: {
+    readonly memory: ConnectionMemory;
+    /** Whether requests that name nothing to continue continue the last one of their stream. */
+    readonly isConversation: boolean;
+  };
 }
 
 /**
@@ -54,13 +60,6 @@ export interface ResponseCaller extends InputCaller {
  */
 export function isCodex(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean {
   return /^codex/i.test(String(headers['user-agent'] ?? ''));
-}
-
-/** The connection that a response is created on. */
-interface CallerConnection {
-  readonly memory: ConnectionMemory;
-  /** Whether requests that name nothing to continue continue the last response of their stream. */
-  readonly isConversation: boolean;
 }
 
 /** A checked request. Nothing has been run or stored. */
@@ -107,12 +106,9 @@ export interface Plan {
   >;
   /** The items of the request. */
   readonly input: readonly InputItem[];
-  readonly user: string | undefined;
   readonly stored: boolean;
   readonly showsReasoning: boolean;
   readonly seal: ExtrasSeal | undefined;
-  /** The `stream_id` of the request; empty without one. */
-  readonly stream: string;
   readonly ignored: readonly string[];
   readonly forms: ReadonlyMap<string, CallForm>;
   /** For the responses that continue this one. */

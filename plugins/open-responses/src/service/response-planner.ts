@@ -12,6 +12,7 @@ import {
   CONVERSATION_PREFIX,
   conversationId,
   type Failure,
+  openToolCalls,
   SHAPE_LIMITS,
   type Target,
   withSummary,
@@ -22,14 +23,12 @@ import { conversationKeyOf, SealedExtras } from '@plugboard/turn-routes';
 import { type InputMessages, messagesOf, nameItems, type ReadItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
 import { type ClientTools, clientToolsOf } from '../request/client-tools.js';
-import { conversationName } from '../request/conversation-name.js';
 import { echoOf } from '../request/echo.js';
 import { listedItems } from '../request/input-items.js';
 import { ENCRYPTED_REASONING, parametersOf } from '../request/parameters.js';
-import type { InputItem, ResponseRequest } from '../request/request.js';
+import { conversationName, type InputItem, type ResponseRequest } from '../request/request.js';
 import { type Carried, NOTHING_CARRIED } from './carried.js';
 import { Compaction } from './compaction.js';
-import { continueHistory } from './continue-history.js';
 import { resolveReferences } from './resolve-references.js';
 import { previousNotCommitted, previousNotFound } from './response-errors.js';
 import type { Base, InputCaller, Plan, ResponseCaller } from './response-plan.js';
@@ -92,32 +91,36 @@ export class ResponsePlanner {
     const seal = keepsReasoning ? await this.#extras.for(principal.project) : undefined;
     const { params, ignored } = parametersOf(request, target, clientTools, keepsReasoning);
     const isNamed = base.kind === 'session';
-    if (compaction && isNamed) throw compactsItself(items.length - 1);
-    const { said, conversation } = split(summarizedBefore(input, summary), request);
+    if (compaction && isNamed) {
+      const why = "a conversation that the server keeps is summarized by the agent's own `history`; omit 'conversation'";
+      throw invalidValue(`input[${items.length - 1}].type`, why);
+    }
+    const asked = summary === undefined ? input : { ...input, messages: withSummary(summary, input.messages) };
+    const { said, conversation } = split(asked, request);
     const { instructions } = request;
     const prompt: readonly Message[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
     const system = [...prompt, ...carried.system, ...said];
     const history = 'history' in base ? base.history : undefined;
     const isEmpty = conversation.messages.length === 0 && input.approvals.length === 0 && history?.length === 0;
-    if (isEmpty && request.generate !== false && !compaction) throw nothingToAsk();
-    const added = history ? continueHistory(history, conversation) : conversation;
+    if (isEmpty && request.generate !== false && !compaction) {
+      throw invalidValue('input', 'it has no message for the model, because items of unknown types are left out');
+    }
+    const added = [...unanswered(history ?? [], conversation.messages), ...conversation.messages];
     // A session begins with the history; without one, the runtime is given it apart.
     const seed = base.kind === 'chain' ? base.history : [];
-    const messages = [...system, ...seed, ...added.messages];
-    const origins = [...Array<number>(system.length + seed.length).fill(0), ...added.origins];
+    const messages = compaction ? [...(history ?? []), ...input.messages] : [...system, ...seed, ...added];
+    const sent = { messages, origins: conversation.origins };
     const user = parseSessionKey(request.user, 'user');
-    const id = this.newId();
+    const id = `resp_${this.#ids.base62(ID_LENGTH)}`;
     return {
       request,
       caller,
       base,
       input: listedItems(items, id),
-      user,
       stored,
-      stream: request.stream_id ?? '',
       ignored: [...ignored, ...clientTools.ignored, ...input.ignored],
       forms: clientTools.forms,
-      carried: { system: [...carried.system, ...said], tools: clientTools.added },
+      carried: { system: [...carried.system, ...said], tools: clientTools.added, stored: carried.stored },
       compaction,
       head: {
         id,
@@ -134,7 +137,7 @@ export class ResponsePlanner {
         target,
         principal,
         account: caller.account,
-        messages: compaction ? [...(history ?? []), ...input.messages] : messages,
+        messages,
         hasOwnExtras: true,
         approvals: input.approvals,
         clientTools: compaction ? [] : clientTools.declarations,
@@ -148,7 +151,7 @@ export class ResponsePlanner {
       },
       showsReasoning: request.reasoning?.summary != null && target.toolVisibility === 'full',
       seal,
-      errorOf: (failure) => turnFailureError(inTermsOfRequest(failure, { messages, origins }, clientTools), isNamed, 'input'),
+      errorOf: (failure) => turnFailureError(inTermsOfRequest(failure, sent, clientTools), isNamed, 'input'),
     };
   }
 
@@ -158,19 +161,9 @@ export class ResponsePlanner {
     return new Compaction((summary) => this.#summaries.seal(summary, project));
   }
 
-  /** An id for a new response. */
-  newId(): string {
-    return `resp_${this.#ids.base62(ID_LENGTH)}`;
-  }
-
   /** Unix time, seconds. */
   now(): number {
     return Math.floor(this.#clock.now() / 1000);
-  }
-
-  /** The messages of a request's `input`. @throws ProtocolError 400. @throws TurnError */
-  async inputOf(request: ResponseRequest, target: Target, caller: InputCaller): Promise<InputMessages> {
-    return this.#messagesOf(await this.#itemsOf(request, caller), target, caller.principal);
   }
 
   /** The items of a request's `input`, with references replaced. */
@@ -213,7 +206,6 @@ export class ResponsePlanner {
     if (remembered?.session !== undefined && request.previous_response_id === undefined) {
       return { base: { kind: 'session', key: remembered.session }, previous };
     }
-    // A summary shows no more than its caller may see.
     const view = { toolVisibility: compacts ? target.toolVisibility : 'full', toolOf: () => undefined } as const;
     if (remembered?.messages)
       return {
@@ -227,10 +219,9 @@ export class ResponsePlanner {
     if (found.turn === 0) throw previousNotCommitted(previous);
     const { carried } = found;
     if (stored) return { base: { kind: 'stored', previous: found }, previous, carried };
-    const history = compacts
-      ? this.#stored.visibleHistory(found, principal, account)
-      : this.#stored.history(found, principal, account);
-    return { base: { kind: 'stateless', history: await history }, previous, carried };
+    // A summary shows no more than its caller may see.
+    const history = await this.#stored.history(found, principal, account, compacts ? visibleMessages : undefined);
+    return { base: { kind: 'stateless', history }, previous, carried };
   }
 
   /** The key of the session that the request names; undefined if it names none. */
@@ -251,14 +242,21 @@ function split(
   { generate }: ResponseRequest,
 ): { readonly said: readonly Message[]; readonly conversation: InputMessages } {
   if (generate !== false && messages.length > 0 && messages.every(({ role }) => role === 'system')) {
-    const asked = messages.map((message): Message => ({ ...message, role: 'user' }) as Message);
-    return { said: [], conversation: { messages: asked, origins } };
+    const asked = messages.map((one) => [{ ...one, role: 'user' } as Message, origins.get(one) ?? 0] as const);
+    return { said: [], conversation: { messages: asked.map(([message]) => message), origins: new Map(asked) } };
   }
-  const isKept = (_: unknown, index: number) => messages[index]?.role !== 'system';
-  return {
-    said: messages.filter(({ role }) => role === 'system'),
-    conversation: { messages: messages.filter(isKept), origins: origins.filter(isKept) },
-  };
+  const said = messages.filter(({ role }) => role === 'system');
+  return { said, conversation: { messages: messages.filter(({ role }) => role !== 'system'), origins } };
+}
+
+/**
+ * Error results for the calls of a conversation that its caller leaves open, so that every provider
+ * accepts it.
+ */
+function unanswered(history: readonly Message[], [first]: readonly Message[]): readonly Message[] {
+  if (first?.role === 'tool') return [];
+  const content = 'Error: the caller returned no result for this call.';
+  return openToolCalls(history).map((id): Message => ({ role: 'tool', tool_call_id: id, content }));
 }
 
 /** Names what the request has at the place that a failure names. */
@@ -267,21 +265,4 @@ function inTermsOfRequest(failure: Failure, input: InputMessages, { params }: Cl
   const [, tool] = /^tools\[(\d+)\]/.exec(failure.param ?? '') ?? [];
   if (tool !== undefined) return { ...failure, param: `${params[Number(tool)] ?? 'tools'}.name` };
   return { ...failure, ...nameItems(input, 'input', { message: failure.message, param: failure.param }) };
-}
-
-/** What a request says after a summary. */
-function summarizedBefore(input: InputMessages, summary: string | undefined): InputMessages {
-  if (summary === undefined) return input;
-  const messages = withSummary(summary, input.messages);
-  return { messages, origins: messages.length > input.messages.length ? [0, ...input.origins] : input.origins };
-}
-
-function nothingToAsk() {
-  return invalidValue('input', 'it has no message for the model, because items of unknown types are left out');
-}
-
-/** @param index of the item that asks for a summary. */
-function compactsItself(index: number) {
-  const why = "a conversation that the server keeps is summarized by the agent's own `history`; omit 'conversation'";
-  return invalidValue(`input[${index}].type`, why);
 }

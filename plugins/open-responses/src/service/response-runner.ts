@@ -1,20 +1,44 @@
 import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
-import { type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency } from '@plugboard/kernel/contracts';
+import {
+  type AgentRuntime,
+  conversationId,
+  type Failure,
+  NO_USAGE,
+  Transcript,
+  TurnError,
+  type TurnIdempotency,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { type AnswerFold, TurnLogFields } from '@plugboard/turn-routes';
+import type { AnswerFold } from '@plugboard/turn-routes';
 import type { ResponseEnd } from '../events/outcome.js';
+import type { EndedAnswer, EndedResponse } from '../events/replay.js';
 import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder.js';
-import { type EndedAnswer, ResponseFold } from '../events/response-fold.js';
 import { LiveResponse, type RunningResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
-import { conversationName } from '../request/conversation-name.js';
+import { conversationName } from '../request/request.js';
 import { historyOf, type Plan, type ResponseCaller } from './response-plan.js';
-import type { ResponseSession } from './response-session.js';
-import { ResponseSessions } from './response-sessions.js';
 import { StoredResponses } from './stored-responses.js';
 
 /** Milliseconds that a stored response runs on without a reader. */
 const RESUME_TIMEOUT = 30_000;
+
+/** The session that a response runs in. */
+interface ResponseSession {
+  readonly key: string;
+  /** The opaque id. */
+  readonly conversation: string;
+  /** Whether the session exists for this chain of responses, and was not named by a request. */
+  readonly isChain: boolean;
+  /** Whether it was copied for this response. */
+  readonly isCopy: boolean;
+  /** The turns of responses that run or wait in it before this one. */
+  readonly ahead: number;
+}
+
+/** What `POST /v1/responses/compact` returns. */
+export interface CompactedConversation extends Omit<EndedResponse, 'status'> {
+  readonly object: 'response.compaction';
+}
 
 /** Creates the response of a plan, and keeps what is left of it at its end. */
 export class ResponseRunner {
@@ -23,20 +47,19 @@ export class ResponseRunner {
   readonly #log: Logger;
   readonly #live: LiveResponses;
   readonly #stored: StoredResponses;
-  readonly #sessions: ResponseSessions;
+  /** Turns that run or wait in sessions, by the opaque ids of these. */
+  readonly #turns = new Map<string, number>();
 
   constructor(
     @inject(CONTEXT) { extensions, clock, log }: PluginContext,
     @inject(LiveResponses) live: LiveResponses,
     @inject(StoredResponses) stored: StoredResponses,
-    @inject(ResponseSessions) sessions: ResponseSessions,
   ) {
     this.#runtimes = extensions(AgentRuntimes);
     this.#clock = clock;
     this.#log = log;
     this.#live = live;
     this.#stored = stored;
-    this.#sessions = sessions;
   }
 
   /** @throws TurnError if the session to continue cannot be reached. */
@@ -45,7 +68,7 @@ export class ResponseRunner {
     const { target, principal } = turn;
     let session: ResponseSession | undefined;
     try {
-      session = await this.#sessions.find(plan);
+      session = await this.#beginIn(plan);
     } catch (error) {
       idempotency?.claim.release();
       throw error;
@@ -60,10 +83,10 @@ export class ResponseRunner {
         conversation: conversationName(plan.request) ?? session?.conversation,
       }),
       stored,
-      logFields: new TurnLogFields(),
       incremental: caller.incremental,
+      extensions: caller.extensions,
       account: caller.account,
-      ahead: session && this.#sessions.ahead(session),
+      ahead: session?.ahead,
       ignored: plan.ignored,
       work: {
         input: plan.input,
@@ -72,7 +95,9 @@ export class ResponseRunner {
         store: async (end) => {
           if (!stored || !session || isUntold(end, caller)) return;
           const document = { turn: end.turn ?? 0, response: end.response, input: plan.input, carried: plan.carried };
-          await this.#stored.put(head.id, document, session, target, principal);
+          await this.#stored.put(head.id, document, session, target, principal).catch((err) => {
+            this.#log.warn({ err, response_id: head.id }, 'a response could not be stored');
+          });
         },
         onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
       },
@@ -80,13 +105,64 @@ export class ResponseRunner {
       log: this.#log,
     });
     if (stored) this.#live.add(response, principal, target.name);
-    if (session) this.#sessions.begin(session);
     return response;
+  }
+
+  /** Makes the summary of a plan for one, without a response. @throws TurnError */
+  async compact(plan: Plan, signal: AbortSignal): Promise<CompactedConversation> {
+    const answer = this.fold(plan);
+    for await (const batch of this.#run(plan, undefined, signal, undefined).events) answer.add(batch);
+    const { end } = answer;
+    if (!end) throw new TurnError('crashed', 'The summary was not finished.');
+    if ('code' in end) throw new TurnError(end.code, end.message, { retryAfter: end.retryAfter });
+    const { id, created_at, output, usage } = end.response;
+    return { id, object: 'response.compaction', created_at, output, usage };
   }
 
   /** Folds the events of the turn into the answer that a repeated request receives. */
   fold(plan: Plan): AnswerFold<EndedAnswer> {
     return new ResponseFold(this.#encoder(plan, { extensions: false }));
+  }
+
+  /**
+   * The session of a response, in which its turn then runs or waits; undefined if it has none.
+   * Continuing the newest response of a chain adds a turn to its session, and so does deciding
+   * about calls that wait in a session. Continuing an older one, or one whose continuation already
+   * runs, copies the session up to it: a separate branch.
+   *
+   * @throws TurnError
+   */
+  async #beginIn({ base, head, turn: { target, principal, approvals = [] } }: Plan): Promise<ResponseSession | undefined> {
+    const begin = (key: string, { isChain = true, isCopy = false } = {}): ResponseSession => {
+      const conversation = conversationId({ project: principal.project, agent: target.name, key });
+      const ahead = this.#turns.get(conversation) ?? 0;
+      this.#turns.set(conversation, ahead + 1);
+      return { key, conversation, isChain, isCopy, ahead };
+    };
+    switch (base.kind) {
+      case 'stateless':
+        return undefined;
+      case 'session':
+        return begin(base.key, { isChain: false });
+      case 'chain':
+        return begin(head.id);
+      case 'stored': {
+        const { conversation, turn, isChain } = base.previous;
+        const { conversations } = this.#runtimes.one();
+        const { id, turns, status } = await conversations.get(conversation, principal);
+        // What waits in a session is decided in it: a copy cannot run its calls.
+        if (approvals.length > 0 && turns === turn) return begin(id.key, { isChain });
+        if (isChain && turns === turn && status === 'idle' && !this.#turns.has(conversation)) return begin(id.key);
+        await conversations.fork(conversation, { key: head.id, turns: turn }, principal);
+        return begin(head.id, { isCopy: true });
+      }
+    }
+  }
+
+  #endIn({ conversation }: ResponseSession): void {
+    const left = (this.#turns.get(conversation) ?? 1) - 1;
+    if (left > 0) this.#turns.set(conversation, left);
+    else this.#turns.delete(conversation);
   }
 
   #encoder(plan: Plan, options: Pick<EncoderOptions, 'extensions' | 'streamId' | 'conversation'>): ResponseEncoder {
@@ -120,7 +196,7 @@ export class ResponseRunner {
       id: head.id.slice(head.id.indexOf('_') + 1),
       wholeHistory: request.truncation === 'disabled',
       signal,
-      resumable: stored && caller.resumable ? RESUME_TIMEOUT : 0,
+      resumable: stored && caller.incremental ? RESUME_TIMEOUT : 0,
       idempotency,
     };
     const turn = session
@@ -128,7 +204,7 @@ export class ResponseRunner {
           ...common,
           session: {
             key: session.key,
-            user: plan.user,
+            user: plan.turn.user,
             busy: caller.busy,
             fingerprint: session.isChain ? undefined : caller.fingerprint,
           },
@@ -138,21 +214,21 @@ export class ResponseRunner {
   }
 
   #onEnd(
-    { caller, turn, stream, stored, request, base, compaction, carried }: Plan,
+    { caller, turn, stored, request, base, compaction, carried }: Plan,
     session: ResponseSession | undefined,
     response: LiveResponse,
     end: ResponseEnd,
     transcript: Transcript | undefined,
   ): void {
-    if (session) this.#sessions.end(session);
-    this.#live.end(response, caller.resumable);
+    if (session) this.#endIn(session);
+    this.#live.end(response, caller.incremental);
     const isLost = isUntold(end, caller);
     if (session) this.#tidy(session, { isLost, isKept: stored && !isLost }, caller);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
     if (!end.failure) {
       const said = turn.messages.filter(({ role }) => role !== 'system');
-      memory.put(stream, {
+      memory.put(request.stream_id ?? '', {
         id: response.id,
         agent: turn.target.name,
         session: base.kind === 'session' ? base.key : undefined,
@@ -176,8 +252,26 @@ export class ResponseRunner {
     const deleted =
       session.isCopy && isLost
         ? this.#runtimes.one().conversations.delete(conversation, principal)
-        : this.#stored.onTurnEnd(session, isKept, principal);
+        : this.#stored.onTurnEnd(conversation, isKept, principal);
     deleted.catch((err) => this.#log.warn({ err, conversation }, 'the session of a refused response could not be deleted'));
+  }
+}
+
+/** Folds the events of a turn into the response at its end. */
+class ResponseFold implements AnswerFold<EndedAnswer> {
+  readonly #encoder: ResponseEncoder;
+
+  constructor(encoder: ResponseEncoder) {
+    this.#encoder = encoder;
+  }
+
+  add(batch: readonly AgentEvent[]): void {
+    this.#encoder.write(batch);
+  }
+
+  get end(): EndedAnswer | Failure | undefined {
+    const { end, connection } = this.#encoder;
+    return end && (end.failure ?? { connection, response: JSON.parse(end.response) as EndedResponse });
   }
 }
 

@@ -7,14 +7,12 @@ import { ConversationWatch, type ConversationWatchOptions } from '../live/conver
 import type { EventReader } from '../live/event-log.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
-import { conversationName } from '../request/conversation-name.js';
-import type { InputItem, ResponseRequest } from '../request/request.js';
-import { type CompactedConversation, Compactor, type SummaryCaller } from './compactor.js';
+import { conversationName, type InputItem, type ResponseRequest } from '../request/request.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
 import { eventAhead, eventsExpired, responseNotFound } from './response-errors.js';
 import { historyOf, type InputCaller, type Plan, type PlannedResponse, type ResponseCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
-import { ResponseRunner } from './response-runner.js';
+import { type CompactedConversation, ResponseRunner } from './response-runner.js';
 import { StoredResponses } from './stored-responses.js';
 
 /**
@@ -30,11 +28,10 @@ import { StoredResponses } from './stored-responses.js';
  */
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'one' });
 
-/** A response whose events are read again. */
-interface ResumedResponse {
-  readonly response: LiveResponse;
-  readonly reader: EventReader;
-}
+/** The caller of something that is no response. */
+type Asker = InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>;
+
+const UNREAD = { incremental: false, extensions: false } as const;
 
 export class ResponseService {
   readonly #runtimes: Extensions<AgentRuntime>;
@@ -43,7 +40,6 @@ export class ResponseService {
   readonly #runner: ResponseRunner;
   readonly #live: LiveResponses;
   readonly #stored: StoredResponses;
-  readonly #compactor: Compactor;
   readonly #memories = new ConnectionMemoryPool();
 
   constructor(
@@ -52,7 +48,6 @@ export class ResponseService {
     @inject(ResponseRunner) runner: ResponseRunner,
     @inject(LiveResponses) live: LiveResponses,
     @inject(StoredResponses) stored: StoredResponses,
-    @inject(Compactor) compactor: Compactor,
   ) {
     this.#runtimes = extensions(AgentRuntimes);
     this.#budgets = budgets;
@@ -60,7 +55,6 @@ export class ResponseService {
     this.#runner = runner;
     this.#live = live;
     this.#stored = stored;
-    this.#compactor = compactor;
   }
 
   /** Milliseconds. No limit of its own: the runtime ends what takes too long. */
@@ -140,7 +134,8 @@ export class ResponseService {
 
   /** A response in its current state, as JSON. @throws ProtocolError 404. @throws TurnError */
   async get(id: string, principal: Principal, account: Account): Promise<string> {
-    const response = this.findLive(id, principal)?.snapshot() ?? (await this.#stored.get(id, principal, account))?.response;
+    const response =
+      this.findLive(id, principal)?.encoder.snapshot() ?? (await this.#stored.get(id, principal, account))?.response;
     if (response === undefined) throw responseNotFound(id);
     return response;
   }
@@ -167,11 +162,11 @@ export class ResponseService {
       account,
       extensions,
     }: { readonly principal: Principal; readonly account: Account; readonly extensions: boolean },
-  ): Promise<ResumedResponse> {
+  ): Promise<{ readonly response: LiveResponse; readonly reader: EventReader }> {
     const live = this.findLive(id, principal);
     if (!live) throw (await this.#stored.locate(id, principal, account)) ? eventsExpired(id) : responseNotFound(id);
-    if (after >= live.nextSequence) throw eventAhead(after, live.nextSequence - 1);
-    const reader = live.read(after + 1, extensions);
+    if (after >= live.events.end) throw eventAhead(after, live.events.end - 1);
+    const reader = live.events.join(after + 1, extensions);
     if (!reader) throw eventsExpired(id);
     return { response: live, reader };
   }
@@ -209,8 +204,14 @@ export class ResponseService {
    *
    * @throws ProtocolError for a request that cannot be served. @throws TurnError
    */
-  compact(request: ResponseRequest, caller: SummaryCaller): Promise<CompactedConversation> {
-    return this.#compactor.compact(request, caller);
+  async compact(
+    { model, input = [], previous_response_id }: ResponseRequest,
+    caller: Asker & { readonly signal: AbortSignal },
+  ): Promise<CompactedConversation> {
+    const said = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+    const request = { model, input: [...said, { type: 'compaction_trigger' }], previous_response_id };
+    const plan = await this.#planner.plan(request as ResponseRequest, { ...caller, ...UNREAD });
+    return this.#runner.compact(plan, caller.signal);
   }
 
   /**
@@ -219,14 +220,8 @@ export class ResponseService {
    *
    * @throws ProtocolError for a request that could not be served either. @throws TurnError
    */
-  async countTokens(
-    request: ResponseRequest,
-    caller: InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>,
-  ): Promise<number> {
-    const { turn, base } = await this.#planner.plan(
-      { ...request, store: false },
-      { ...caller, incremental: false, resumable: false, extensions: false },
-    );
+  async countTokens(request: ResponseRequest, caller: Asker): Promise<number> {
+    const { turn, base } = await this.#planner.plan({ ...request, store: false }, { ...caller, ...UNREAD });
     return estimateTokens([...historyOf(base), ...turn.messages], turn.clientTools);
   }
 }

@@ -2,9 +2,8 @@ import { AgentRuntimes, type Extensions, type Message, type PluginContext, type 
 import { Account, type AgentRuntime, type Conversations, type Target, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { InputItem } from '../request/request.js';
-import { type Carried, isNothing, NOTHING_CARRIED } from './carried.js';
-import type { ResponseSession } from './response-session.js';
-import { type ToolView, visibleMessages } from './visible-messages.js';
+import { addedTo, type Carried, isNothing, joinCarried, NOTHING_CARRIED } from './carried.js';
+import type { ToolView } from './visible-messages.js';
 
 /** A response that has ended, stored with its session. */
 interface StoredResponse {
@@ -22,7 +21,10 @@ interface StoredResponse {
   readonly input: readonly InputItem[];
   /** The response, as JSON. */
   readonly response: string;
+  /** What it carries besides its parts. */
   readonly carried: Carried;
+  /** The names of the parts of what it carries. */
+  readonly parts: readonly string[];
   /** What was reserved for it. */
   readonly memory: number;
 }
@@ -36,6 +38,7 @@ interface ResponseDocument {
   readonly chain: boolean;
   readonly input: readonly InputItem[];
   readonly carried?: Carried;
+  readonly parts?: readonly string[];
   readonly response: object;
 }
 
@@ -47,6 +50,11 @@ const MAX_TURNS = 100;
 const ID = /^resp_[0-9A-Za-z]{24}$/;
 /** Of any kind: what a response said, or its request. */
 const ITEM_ID = /^[a-z]{1,8}_([0-9A-Za-z]{24})_(?:in)?\d{1,6}$/;
+
+/** The document of what a response adds to what it carries. */
+function partNameOf(id: string): string {
+  return `carried_${id.slice('resp_'.length)}`;
+}
 
 /** Whether a text has the form of a response's id. No store is asked for anything else. */
 export function isResponseId(text: string): boolean {
@@ -71,22 +79,28 @@ export class StoredResponses {
 
   /**
    * Stores a response with its session. A session of its own is created for one whose session does
-   * not exist, because its first turn failed.
+   * not exist, because its first turn failed. What it carries is stored once for all that continue
+   * it (S-70); one that failed is never continued.
    *
    * @throws TurnError
    */
   async put(
     id: string,
     { turn, response, input, carried }: Pick<StoredResponse, 'turn' | 'response' | 'input' | 'carried'>,
-    { conversation, isChain }: ResponseSession,
+    { conversation, isChain }: Pick<StoredResponse, 'conversation' | 'isChain'>,
     target: Target,
     principal: Principal,
   ): Promise<void> {
-    // The response is JSON already: its text is inserted unchanged.
-    const more = isNothing(carried) ? '' : `"carried":${JSON.stringify(carried)},`;
+    const { names, text: added, isPart } = addedTo(conversation, turn > 0 ? carried : NOTHING_CARRIED);
+    const part = isPart ? [partNameOf(id)] : [];
+    const parts = [...names, ...part];
+    // The texts are JSON already, and inserted unchanged.
+    const own = added === undefined || isPart ? '' : `"carried":${added},`;
+    const more = parts.length === 0 ? own : `${own}"parts":${JSON.stringify(parts)},`;
     const text = (chain: boolean) =>
       `{"turn":${turn},"chain":${chain},"input":${JSON.stringify(input)},${more}"response":${response}}`;
     try {
+      for (const name of part) await this.#conversations.putDocument(conversation, name, added ?? '', principal);
       await this.#conversations.putDocument(conversation, id, text(isChain), principal);
     } catch (error) {
       if (!(error instanceof TurnError) || error.code !== 'conversation_not_found' || turn > 0) throw error;
@@ -103,8 +117,8 @@ export class StoredResponses {
     if (!found) return undefined;
     const { conversation, agent, text } = found;
     const memory = account.reserved - before;
-    const { turn, chain: isChain, response, input, carried = NOTHING_CARRIED } = JSON.parse(text) as ResponseDocument;
-    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input, carried, memory };
+    const { turn, chain: isChain, response, input, carried = NOTHING_CARRIED, parts = [] } = JSON.parse(text) as ResponseDocument;
+    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input, carried, parts, memory };
   }
 
   /** The place of a response. What it carries stays reserved. @throws TurnError */
@@ -114,7 +128,23 @@ export class StoredResponses {
     const { conversation, agent, turn, isChain, carried, memory } = found;
     const kept = isNothing(carried) ? 0 : Account.costOf(Buffer.byteLength(JSON.stringify(carried)));
     account.release(memory - Math.min(memory, kept));
-    return { conversation, agent, turn, isChain, carried };
+    const parts = await this.#parts(found.parts, principal, account);
+    return parts && { conversation, agent, turn, isChain, carried: joinCarried(conversation, parts, carried) };
+  }
+
+  /** Undefined if one of them is gone: the session has expired meanwhile. */
+  async #parts(
+    names: readonly string[],
+    principal: Principal,
+    account: Account,
+  ): Promise<ReadonlyMap<string, Carried> | undefined> {
+    const parts = new Map<string, Carried>();
+    for (const name of names) {
+      const found = await this.#conversations.document(name, principal, account);
+      if (!found) return undefined;
+      parts.set(name, JSON.parse(found.text) as Carried);
+    }
+    return parts;
   }
 
   /**
@@ -125,7 +155,8 @@ export class StoredResponses {
    * @throws TurnError
    */
   async delete(id: string, principal: Principal, account: Account): Promise<boolean> {
-    const stored = await this.locate(id, principal, account);
+    const stored = await this.get(id, principal, account);
+    account.release(stored?.memory ?? 0);
     const left = stored && (await this.#conversations.deleteDocument(id, principal, account));
     if (!stored || left === undefined) return false;
     if (stored.isChain && left === 0) await this.#deleteEmpty(stored.conversation, principal, account);
@@ -136,10 +167,10 @@ export class StoredResponses {
    * A turn of a session has ended. If no response is kept with the session any more, because that
    * of the turn was not stored, the session is deleted.
    *
-   * @param isKept whether the response of the turn was stored.
+   * @param conversation the session's opaque id. @param isKept whether the response was stored.
    * @throws TurnError
    */
-  async onTurnEnd({ conversation }: ResponseSession, isKept: boolean, principal: Principal): Promise<void> {
+  async onTurnEnd(conversation: string, isKept: boolean, principal: Principal): Promise<void> {
     if (this.#emptied.delete(conversation) && !isKept) await this.#deleteEmpty(conversation, principal);
   }
 
@@ -168,23 +199,14 @@ export class StoredResponses {
    * The conversation up to a response, its own turn included.
    *
    * @param account in which the memory of each turn is reserved before it is loaded (S-52).
+   * @param shown what is taken of the messages of a turn.
    * @throws TurnError
    */
-  async history(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
-    return this.#messagesOf(stored, principal, account, (messages) => messages);
-  }
-
-  /** The same, without what the agent's `toolVisibility` hides. @throws TurnError */
-  async visibleHistory(stored: LocatedResponse, principal: Principal, account: Account): Promise<readonly Message[]> {
-    return this.#messagesOf(stored, principal, account, visibleMessages);
-  }
-
-  /** @param shown what is taken of the messages of a turn. */
-  async #messagesOf(
+  async history(
     { conversation, turn }: LocatedResponse,
     principal: Principal,
     account: Account,
-    shown: (messages: readonly Message[], view: ToolView) => readonly Message[],
+    shown: (messages: readonly Message[], view: ToolView) => readonly Message[] = (messages) => messages,
   ): Promise<readonly Message[]> {
     const messages: Message[] = [];
     for (let after = 0; after < turn; ) {

@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto';
 
+/** How a call of a caller's tool is shown to the caller. */
+export interface CallForm {
+  readonly type: 'function' | 'custom';
+  /** The tool's name in its namespace. */
+  readonly name: string;
+  readonly namespace: string | undefined;
+}
+
 /** Characters of a function's name at the providers. */
 const MAX_NAME = 64;
 const HASH_LENGTH = 8;

@@ -1,7 +1,5 @@
-import type { ResponseEcho } from '../../src/events/response-object.js';
-
 /** What a response repeats of a request that said nothing but its input. */
-export const ECHO: ResponseEcho = {
+export const ECHO = {
   previous_response_id: null,
   instructions: null,
   tools: [],

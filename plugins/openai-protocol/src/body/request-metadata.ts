@@ -1,20 +1,11 @@
-import { countCharacters, propertyNameTooLong, stringTooLong, tooManyProperties, wrongType } from '../errors/request-errors.js';
-import { requireObject } from './request-fields.js';
+import { RequestValidator } from './request-validator.js';
+import { metadata, object } from './schema-parts.js';
 
-/** Limits of `metadata`: the number of pairs, and characters of names and values. */
-export const METADATA_LIMITS = { pairs: 16, name: 64, value: 512 } as const;
+type Metadata = Readonly<Record<string, string>>;
+
+const validator = new RequestValidator<{ readonly metadata: Metadata }>(object({ metadata }));
 
 /** Checks the field `metadata`; null counts as empty. @throws ProtocolError 400 */
-export function parseMetadata(value: unknown): Readonly<Record<string, string>> {
-  if (value == null) return {};
-  const pairs = Object.entries(requireObject(value, 'metadata', 'a metadata object'));
-  if (pairs.length > METADATA_LIMITS.pairs) throw tooManyProperties('metadata', METADATA_LIMITS.pairs, pairs.length);
-  for (const [name, text] of pairs) {
-    if (countCharacters(name) > METADATA_LIMITS.name) throw propertyNameTooLong('metadata', name, METADATA_LIMITS.name);
-    const param = `metadata.${name}`;
-    if (typeof text !== 'string') throw wrongType(param, 'a string', text);
-    const length = countCharacters(text);
-    if (length > METADATA_LIMITS.value) throw stringTooLong(param, METADATA_LIMITS.value, length);
-  }
-  return Object.fromEntries(pairs) as Record<string, string>;
+export function parseMetadata(value: unknown): Metadata {
+  return value == null ? {} : validator.check({ metadata: value }).metadata;
 }

@@ -1,5 +1,3 @@
-import { METADATA_LIMITS } from './request-metadata.js';
-
 /** A JSON Schema of a request body, or of a part of it. */
 export type RequestSchema = Readonly<Record<string, unknown>>;
 
@@ -60,7 +58,7 @@ export const wordOr = (words: RequestSchema, other: RequestSchema): RequestSchem
 export const metadata: RequestSchema = {
   title: 'a metadata object',
   type: 'object',
-  maxProperties: METADATA_LIMITS.pairs,
-  propertyNames: { maxLength: METADATA_LIMITS.name },
-  additionalProperties: { type: 'string', maxLength: METADATA_LIMITS.value },
+  maxProperties: 16,
+  propertyNames: { maxLength: 64 },
+  additionalProperties: { type: 'string', maxLength: 512 },
 };

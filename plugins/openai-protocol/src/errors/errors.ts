@@ -34,8 +34,8 @@ export function invalidRequest(
   }: {
     status?: number;
     param?: string | null;
-    code?: string | null;
-    headers?: Readonly<Record<string, string>>;
+    code?: string | null | undefined;
+    headers?: Readonly<Record<string, string>> | undefined;
   } = {},
 ): ProtocolError {
   return new ProtocolError(status, { error: { message, type: 'invalid_request_error', param, code } }, headers);

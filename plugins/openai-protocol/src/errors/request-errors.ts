@@ -2,36 +2,34 @@ import { invalidRequest, type ProtocolError } from './errors.js';
 
 /** Errors in the reference's words. A `param` is a path: `messages[0].content[1].type`. */
 
+function invalid(param: string, code: string, message: string): ProtocolError {
+  return invalidRequest(message, { param, code });
+}
+
 export function missingParameter(param: string): ProtocolError {
-  return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
+  return invalid(param, 'missing_required_parameter', `Missing required parameter: '${param}'.`);
 }
 
 /** @param expectation for example `an integer`. */
 export function wrongType(param: string, expectation: string, value: unknown): ProtocolError {
-  return invalidRequest(`Invalid type for '${param}': expected ${expectation}, but got ${kindOf(value)} instead.`, {
-    param,
-    code: 'invalid_type',
-  });
+  const message = `Invalid type for '${param}': expected ${expectation}, but got ${kindOf(value)} instead.`;
+  return invalid(param, 'invalid_type', message);
 }
 
 export function wrongValue(param: string, value: string, supported: readonly string[]): ProtocolError {
-  return invalidRequest(`Invalid value: '${truncate(value)}'. Supported values are: ${quotedList(supported)}.`, {
-    param,
-    code: 'invalid_value',
-  });
+  const message = `Invalid value: '${truncate(value)}'. Supported values are: ${quotedList(supported)}.`;
+  return invalid(param, 'invalid_value', message);
 }
 
 /** @param why a clause, for example `it contains a control character`. */
 export function invalidValue(param: string, why: string): ProtocolError {
-  return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
+  return invalid(param, 'invalid_value', `Invalid '${param}': ${why}.`);
 }
 
 /** A message part of a type that the model connection does not accept. */
 export function unsupportedPart(param: string, type: string, connection: string): ProtocolError {
-  return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
-    param,
-    code: 'invalid_value',
-  });
+  const message = `Invalid value: '${type}'. The model connection '${connection}' takes text only.`;
+  return invalid(param, 'invalid_value', message);
 }
 
 /** @param unit if not characters. */

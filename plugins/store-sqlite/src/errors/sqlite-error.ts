@@ -1,4 +1,4 @@
-import { cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
+import { BadRow, cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
 
 /**
  * By SQLite's result codes (https://sqlite.org/rescode.html): an extended code if it has its own
@@ -24,8 +24,9 @@ const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
 
 const OTHER = ['sqlite', 'does not have the expected content, or could not be used: restore a backup, or report this'] as const;
 
-/** Turns an error of SQLite into a `StoreError`. Returns any other error unchanged. */
+/** Turns an error of SQLite or of a row into a `StoreError`. Returns any other error unchanged. */
 export function explainError(error: unknown, path: string): unknown {
+  if (error instanceof BadRow) return new StoreError('bad_row', `${path}: ${error.message}`, { cause: error });
   if (isSystemError(error)) return cannotSync(path, error);
   if (!isSqliteError(error)) return error;
   const [code, meaning] = MEANINGS[error.errcode] ?? MEANINGS[error.errcode & 0xff] ?? OTHER;

@@ -65,12 +65,25 @@ export const cannotSync = (path: string, cause: NodeJS.ErrnoException) =>
     { cause },
   );
 
-/** A row that this plugin did not write. `place` names the row for an operator. */
-export const badRow = (path: string, place: string, problem: string) =>
-  new StoreError(
-    'bad_row',
-    `${path}: ${place} ${problem}. Only the session it belongs to is affected: repair the row, delete the session, or restore a backup`,
-  );
+/** A row that this plugin did not write, before the file is named (`explainError`). */
+export class BadRow extends Error {
+  /** @param place names the row for an operator. */
+  constructor(place: string, problem: string) {
+    super(
+      `${place} ${problem}. Only the session it belongs to is affected: repair the row, delete the session, or restore a backup`,
+    );
+  }
+}
+
+/** Returns the error of a row that cannot be read, so that the others can. */
+export function tryRow<T>(read: () => T): T | BadRow {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof BadRow) return error;
+    throw error;
+  }
+}
 
 export const badMessage = (place: number, problem: string) =>
   new StoreError('bad_message', `message ${place} of the turn ${problem}, so it could not be read back: the turn was not stored`);

@@ -39,9 +39,9 @@ export class DocumentTable {
     return before;
   }
 
-  /** The number of documents of a session. */
-  count(id: SessionId): number {
-    return (this.#sql.count.get(...columns(id)) as { readonly count: number }).count;
+  /** The number of documents of a session whose names begin like this one, up to the first `_`. */
+  countLike(name: string, id: SessionId): number {
+    return (this.#sql.countLike.get(...columns(id), name, name) as { readonly count: number }).count;
   }
 
   #sizeOf(project: string, name: string): Resized | undefined {
@@ -75,7 +75,8 @@ const SQL = {
   get: 'SELECT agent, key, body FROM document JOIN session ON session.id = document.session WHERE document.project = ? AND name = ?',
   size: `SELECT agent, key, octet_length(body) AS size FROM document JOIN session ON session.id = document.session
     WHERE document.project = ? AND name = ?`,
-  count: `SELECT count(*) AS count FROM document JOIN session ON session.id = document.session
-    WHERE session.project = ? AND session.agent = ? AND session.key = ?`,
+  countLike: `SELECT count(*) AS count FROM document JOIN session ON session.id = document.session
+    WHERE session.project = ? AND session.agent = ? AND session.key = ?
+      AND substr(name, 1, instr(name, '_')) = substr(?, 1, instr(?, '_'))`,
   delete: 'DELETE FROM document WHERE project = ? AND name = ?',
 } as const;

@@ -1,6 +1,6 @@
 import type { ExpiryClock } from '@plugboard/kernel/contracts';
 import type { OpenedDatabase } from '../database/open-database.js';
-import type { SizeChange } from './size-change.js';
+import type { Usage } from './project-usage.js';
 import { prepareAll, type Statements, TOMBSTONE_TTL } from './statements.js';
 
 /** Rows of each kind that one step deletes: a few milliseconds, in which nothing else runs. */
@@ -45,18 +45,19 @@ export class ExpiredRows {
     for (const { id } of pendingCalls) this.#sql.deletePendingCall.run(id);
     const tombstones = this.#sql.deleteTombstones.run(now, STEP_ROWS).changes;
     const hasMore = leftover !== null || [expired.length, turns, pendingCalls.length, tombstones].includes(STEP_ROWS);
-    const freed = pendingCalls.flatMap(({ project, bytes }) => (project === null ? [] : [{ project, bytes: -bytes }]));
-    return { hasMore, deleted: expired, freed };
+    const freed = [
+      ...expired.map(({ project, bytes }) => ({ project, sessions: -1, bytes: -bytes })),
+      ...pendingCalls.flatMap(({ project, bytes }) => (project === null ? [] : [{ project, bytes: -bytes }])),
+    ];
+    return { hasMore, freed };
   }
 }
 
 export interface Swept {
   /** Whether there may be more to delete. */
   readonly hasMore: boolean;
-  /** The sessions that were deleted, with their sizes. */
-  readonly deleted: readonly { readonly project: string; readonly bytes: number }[];
-  /** What projects store less than before, beside their sessions. */
-  readonly freed: readonly SizeChange[];
+  /** What projects store less than before. */
+  readonly freed: readonly Usage[];
 }
 
 interface PendingCallRow {

@@ -101,14 +101,8 @@ export class ForkTable {
     if (this.#sessions.exists(id) || this.#sessions.initialVersion(id) !== base) throw new SessionExists();
     if (this.#sql.source.get(...columns(sourceId))?.id !== source.id) return false;
     const { user, title, metadata } = source;
-    this.#sessions.insertCopy(id, row, {
-      base,
-      version: base + turns,
-      user,
-      title,
-      metadata,
-      bytes: bytes + Buffer.byteLength(metadata),
-    });
+    const size = bytes + Buffer.byteLength(metadata);
+    this.#sessions.insert(id, { base, version: base + turns, user, title, metadata, bytes: size }, row);
     this.#sql.copySummary.run(row, source.id, row);
     this.#sql.deleteLeftover.run(row);
     return true;

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { ExpiryClock, IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
-import type { SizeChange } from './size-change.js';
+import { RECORD_SIZE, type Usage } from './project-usage.js';
 import { prepareAll, type Statements } from './statements.js';
 
 const DAY = 24 * 60 * 60_000;
@@ -35,7 +35,7 @@ export class IdempotencyTable {
   }
 
   /** @returns what the projects store more or less than before. */
-  put(record: IdempotencyRecord): readonly SizeChange[] {
+  put(record: IdempotencyRecord): readonly Usage[] {
     const { key, fingerprint, result } = record;
     const answer = result === 'began' ? null : result.text;
     const before = this.#sizeOf(key);
@@ -50,13 +50,13 @@ export class IdempotencyTable {
   }
 
   /** Deletes some expired records. */
-  sweep(): { readonly hasMore: boolean; readonly freed: readonly SizeChange[] } {
+  sweep(): { readonly hasMore: boolean; readonly freed: readonly Usage[] } {
     const deleted = this.#sql.sweep.all(this.#clock.now(), SWEEP_ROWS);
     return { hasMore: deleted.length === SWEEP_ROWS, freed: deleted.map(freed) };
   }
 
   /** Deletes the oldest of the project with the most: no project pushes out another's (S-42). */
-  #deleteOverflow(): readonly SizeChange[] {
+  #deleteOverflow(): readonly Usage[] {
     const count = this.#count();
     const largest = this.#sql.largestProject.get()?.project ?? null;
     const surplus = count - Math.floor(this.#maxRecords * (1 - OVERFLOW)) - 1;
@@ -76,16 +76,13 @@ export function recordSize({ key: { route, key }, fingerprint, result }: Idempot
   return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0);
 }
 
-function freed({ project, bytes }: Readonly<Record<string, SQLOutputValue>>): SizeChange {
+function freed({ project, bytes }: Readonly<Record<string, SQLOutputValue>>): Usage {
   return { project: String(project), bytes: -Number(bytes) };
 }
 
 function keyColumns({ project, route, key }: IdempotencyKey): [string, string, string] {
   return [project, route, key];
 }
-
-export const RECORD_SIZE =
-  'octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0)';
 
 const SQL = {
   size: `SELECT ${RECORD_SIZE} AS bytes FROM idempotency WHERE project = ? AND route = ? AND key = ?`,

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Message } from '@plugboard/kernel';
-import { badRow } from '../errors/store-error.js';
+import { BadRow } from '../errors/store-error.js';
 import { decodeMessage } from '../json/message-json.js';
 import { prepareAll, type Statements } from './statements.js';
 
@@ -9,11 +9,9 @@ const RECORD = -1;
 
 /** The table of messages and records of turns, by session row and the version they led to. */
 export class MessageTable {
-  readonly #path: string;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, database: DatabaseSync) {
-    this.#path = path;
+  constructor(database: DatabaseSync) {
     this.#sql = prepareAll(database, SQL);
   }
 
@@ -50,9 +48,7 @@ export class MessageTable {
   }
 
   #decode(session: number, { turn, place, body }: Record<string, SQLOutputValue>): Message {
-    return decodeMessage(body, (problem) =>
-      badRow(this.#path, `message ${place} of turn ${turn} of session ${session}`, problem),
-    );
+    return decodeMessage(body, (problem) => new BadRow(`message ${place} of turn ${turn} of session ${session}`, problem));
   }
 }
 

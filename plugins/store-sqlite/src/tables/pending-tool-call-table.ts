@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Message } from '@plugboard/kernel';
 import type { ExpiryClock, PendingToolCallsOwner } from '@plugboard/kernel/contracts';
-import { badRow } from '../errors/store-error.js';
+import { BadRow } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
 import { prepareAll, type Statements } from './statements.js';
 
@@ -9,12 +9,10 @@ const HOUR = 60 * 60_000;
 
 /** The tables of turns that wait for the results of the caller's tools. */
 export class PendingToolCallTable {
-  readonly #path: string;
   readonly #clock: ExpiryClock;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, database: DatabaseSync, clock: ExpiryClock) {
-    this.#path = path;
+  constructor(database: DatabaseSync, clock: ExpiryClock) {
     this.#clock = clock;
     this.#sql = prepareAll(database, SQL);
   }
@@ -33,7 +31,7 @@ export class PendingToolCallTable {
 
   load({ project, agent }: PendingToolCallsOwner, key: string): readonly Message[] | undefined {
     const row = this.#sql.load.get(project, agent, key, this.#clock.now());
-    return row && decodeMessageList(row.messages, (problem) => badRow(this.#path, `pending tool call ${row.id}`, problem));
+    return row && decodeMessageList(row.messages, (problem) => new BadRow(`pending tool call ${row.id}`, problem));
   }
 }
 

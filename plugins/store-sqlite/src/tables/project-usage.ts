@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ProjectQuotaExceeded } from '@plugboard/kernel/contracts';
-import { RECORD_SIZE } from './idempotency-table.js';
 
 export interface ProjectQuotas {
   /** Maximum number of sessions of one project. */
@@ -9,24 +8,26 @@ export interface ProjectQuotas {
   readonly maxBytes: number;
 }
 
-/** What a project takes. */
+/** What a project takes, or by how much that changes. */
 export interface Usage {
-  readonly sessions: number;
+  readonly project: string;
+  /** By default none. */
+  readonly sessions?: number;
   readonly bytes: number;
 }
 
-const NOTHING: Usage = { sessions: 0, bytes: 0 };
+const NOTHING = { sessions: 0, bytes: 0 };
 
 /** What each project stores, counted in memory. Only committed changes are added. */
 export class ProjectUsage {
   readonly #quotas: ProjectQuotas;
-  readonly #projects = new Map<string, Usage>();
+  readonly #projects = new Map<string, typeof NOTHING>();
 
   constructor(database: DatabaseSync, quotas: ProjectQuotas) {
     this.#quotas = quotas;
     for (const sql of Object.values(SQL)) {
       for (const { project, sessions, bytes } of database.prepare(sql).iterate()) {
-        this.add(String(project), { sessions: Number(sessions), bytes: Number(bytes) });
+        this.add({ project: String(project), sessions: Number(sessions), bytes: Number(bytes) });
       }
     }
   }
@@ -46,13 +47,17 @@ export class ProjectUsage {
   }
 
   /** Adds to what a project stores, or takes away. */
-  add(project: string, { sessions, bytes }: Usage): void {
+  add({ project, sessions = 0, bytes }: Usage): void {
     const used = this.#projects.get(project) ?? NOTHING;
     const now = { sessions: used.sessions + sessions, bytes: used.bytes + bytes };
     if (now.sessions > 0 || now.bytes > 0) this.#projects.set(project, now);
     else this.#projects.delete(project);
   }
 }
+
+/** The size of an idempotency record in bytes. */
+export const RECORD_SIZE =
+  'octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0)';
 
 /** Without the index by key: it would visit the rows in another order than they are stored in. */
 const SQL = {

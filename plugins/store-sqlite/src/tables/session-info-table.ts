@@ -1,16 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { SessionId, SessionInfo, SessionPage } from '@plugboard/kernel/contracts';
-import { badRow, StoreError } from '../errors/store-error.js';
+import { BadRow, tryRow } from '../errors/store-error.js';
 import { decodeMetadata } from '../json/metadata-json.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 
 /** Reads the rows of sessions without their messages. */
 export class SessionInfoTable {
-  readonly #path: string;
   readonly #sql: Statements<keyof typeof SESSION_INFO_SQL>;
 
-  constructor(path: string, database: DatabaseSync) {
-    this.#path = path;
+  constructor(database: DatabaseSync) {
     this.#sql = prepareAll(database, SESSION_INFO_SQL);
   }
 
@@ -25,19 +23,19 @@ export class SessionInfoTable {
   }
 
   /** A session that cannot be read is returned as its error, which the limit does not count. */
-  list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionInfo | StoreError)[] {
+  list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionInfo | BadRow)[] {
     const allowed = agents ? JSON.stringify(agents) : null;
     const start = after === undefined ? ENDS[order] : this.#position(project, after);
     const rows =
       user === undefined
         ? this.#sql[order].iterate(project, ...start, allowed, allowed)
         : this.#sql[`${order}OfUser`].iterate(project, user, ...start, allowed, allowed);
-    const page: (SessionInfo | StoreError)[] = [];
+    const page: (SessionInfo | BadRow)[] = [];
     let left = limit;
     for (const row of rows) {
       if (left === 0) break;
-      const found = this.#tryInfo(row as unknown as InfoRow);
-      if (!(found instanceof StoreError)) left--;
+      const found = tryRow(() => this.#info(row as unknown as InfoRow));
+      if (!(found instanceof BadRow)) left--;
       page.push(found);
     }
     return page;
@@ -45,15 +43,6 @@ export class SessionInfoTable {
 
   #position(project: string, { conversation, updatedAt }: NonNullable<SessionPage['after']>): Position {
     return [updatedAt, Number(this.#sql.rowOf.get(project, conversation)?.id ?? 0)];
-  }
-
-  #tryInfo(row: InfoRow): SessionInfo | StoreError {
-    try {
-      return this.#info(row);
-    } catch (error) {
-      if (error instanceof StoreError) return error;
-      throw error;
-    }
   }
 
   #info(row: InfoRow): SessionInfo {
@@ -67,7 +56,7 @@ export class SessionInfoTable {
       bytes: row.bytes,
       ...(user !== null && { user }),
       ...(title !== null && { title }),
-      metadata: decodeMetadata(row.metadata, (problem) => badRow(this.#path, `the metadata of session ${row.id}`, problem)),
+      metadata: decodeMetadata(row.metadata, (problem) => new BadRow(`the metadata of session ${row.id}`, problem)),
     };
   }
 }

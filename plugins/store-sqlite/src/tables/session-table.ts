@@ -66,8 +66,8 @@ export class SessionTable {
    * @param usePrecision milliseconds by which the last use of a session may be later than its row
    * says.
    */
-  constructor(path: string, database: DatabaseSync, { clock, expiry }: Clocks, usePrecision: number) {
-    this.#messages = new MessageTable(path, database);
+  constructor(database: DatabaseSync, { clock, expiry }: Clocks, usePrecision: number) {
+    this.#messages = new MessageTable(database);
     this.#clock = clock;
     this.#expiry = expiry;
     this.#usePrecision = usePrecision;
@@ -118,7 +118,7 @@ export class SessionTable {
     const base = this.initialVersion(id);
     const version = bodies.length > 0 ? base + 1 : base;
     const bytes = Buffer.byteLength(metadata) + sizeOf(bodies);
-    const session = this.#insert(id, { base, version, metadata, user: null, title, bytes });
+    const session = this.insert(id, { base, version, metadata, user: null, title, bytes });
     if (session === undefined) throw new SessionExists();
     this.#messages.add(session, version, bodies);
   }
@@ -140,7 +140,7 @@ export class SessionTable {
     const row = session ?? this.#insertFirst(id, expected, bytes, user, titleOf() ?? null);
     if (row === undefined) throw new VersionConflict(expected, this.version(id));
     this.#messages.add(row, expected + 1, bodies, record);
-    return isNew ? { sessions: 1, bytes: bytes + NO_METADATA.length } : { sessions: 0, bytes };
+    return isNew ? { project: id.project, sessions: 1, bytes: bytes + NO_METADATA.length } : { project: id.project, bytes };
   }
 
   /** @param metadata as JSON. @returns by how much the session grew. */
@@ -148,33 +148,29 @@ export class SessionTable {
     const before = this.#sql.metadataSize.get(...columns(id))?.size;
     const bytes = before === undefined ? 0 : Buffer.byteLength(metadata) - Number(before);
     this.#sql.setMetadata.run(metadata, bytes, ...columns(id));
-    return { sessions: 0, bytes };
+    return { project: id.project, bytes };
   }
 
-  /** Counts a change in the size of the documents of a session. */
-  resize(id: SessionId, bytes: number): void {
+  /** Counts a change in the size of the documents or approvals of a session. */
+  resize(id: SessionId, bytes: number): Usage {
     this.#sql.resize.run(bytes, ...columns(id));
+    return { project: id.project, bytes };
   }
 
   putSummary(id: SessionId, version: number, { messages, text }: Summary): void {
     this.#sql.putSummary.run(messages, text, ...columns(id), version);
   }
 
-  /** Inserts a session over messages that were copied to the row id before. */
-  insertCopy(id: SessionId, row: number, copy: NewRow): void {
-    this.#insert(id, copy, row);
-  }
-
   /**
    * Deletes a session. Its messages are out of reach at once and deleted in steps (`ExpiredRows`).
-   * @returns what it took; undefined if there was none.
+   * @returns what is freed; undefined if there was none.
    */
   delete(id: SessionId): Usage | undefined {
     const session = this.#sql.delete.get(...columns(id)) as { id: number; version: number; bytes: number } | undefined;
     if (!session) return undefined;
     this.#sql.addLeftover.run(session.id);
     this.#sql.addTombstone.run(...columns(id), session.version + 1, this.#expiry.stamp() + TOMBSTONE_TTL);
-    return { sessions: 1, bytes: session.bytes };
+    return { project: id.project, sessions: -1, bytes: -session.bytes };
   }
 
   /** The version of a session that does not exist: the one its predecessor left behind, or 0. */
@@ -211,11 +207,14 @@ export class SessionTable {
   #insertFirst(id: SessionId, expected: number, bytes: number, user: string | null, title: string | null): number | undefined {
     if (this.initialVersion(id) !== expected) return undefined;
     const size = bytes + NO_METADATA.length;
-    return this.#insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, title, bytes: size });
+    return this.insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, title, bytes: size });
   }
 
-  /** @returns the row id, or undefined if the session exists. */
-  #insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
+  /**
+   * @param row the id, under which messages may have been copied before.
+   * @returns the row id, or undefined if the session exists.
+   */
+  insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
     const now = timestamp(this.#clock);
     const values = [
       row,

@@ -48,13 +48,13 @@ export class StoreTables {
    * @param ttl milliseconds from a session's last turn to its expiry.
    * @param caps of rows, by default those of the contracts.
    */
-  constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number, { maxRecords, maxStateKeys }: RowCaps = {}) {
+  constructor(opened: OpenedDatabase, clock: Clock, ttl: number, { maxRecords, maxStateKeys }: RowCaps = {}) {
     const expiry = new ExpiryClock(clock, lastUse(opened.database));
-    this.sessions = new SessionTable(path, opened.database, { clock, expiry }, ttl * USE_PRECISION);
-    this.sessionInfo = new SessionInfoTable(path, opened.database);
+    this.sessions = new SessionTable(opened.database, { clock, expiry }, ttl * USE_PRECISION);
+    this.sessionInfo = new SessionInfoTable(opened.database);
     this.forks = new ForkTable(opened, this.sessions);
-    this.turns = new TurnTable(path, opened, expiry);
-    this.pendingCalls = new PendingToolCallTable(path, opened.database, expiry);
+    this.turns = new TurnTable(opened, expiry);
+    this.pendingCalls = new PendingToolCallTable(opened.database, expiry);
     this.documents = new DocumentTable(opened.database);
     this.approvals = new ApprovalTable(opened.database);
     this.idempotency = new IdempotencyTable(opened.database, expiry, maxRecords);
@@ -67,7 +67,7 @@ export class StoreTables {
   sweep(): Swept {
     const records = this.idempotency.sweep();
     const hasMoreState = this.state.sweep();
-    const { hasMore, deleted, freed } = this.#expired.sweep(this.#ttl, this.#ttl * USE_PRECISION);
-    return { hasMore: hasMore || records.hasMore || hasMoreState, deleted, freed: [...freed, ...records.freed] };
+    const { hasMore, freed } = this.#expired.sweep(this.#ttl, this.#ttl * USE_PRECISION);
+    return { hasMore: hasMore || records.hasMore || hasMoreState, freed: [...freed, ...records.freed] };
   }
 }

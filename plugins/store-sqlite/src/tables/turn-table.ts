@@ -1,20 +1,18 @@
 import type { ExpiryClock, InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
 import type { OpenedDatabase } from '../database/open-database.js';
-import { badRow, StoreError } from '../errors/store-error.js';
+import { BadRow, tryRow } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 
 /** The table of running and interrupted turns: few rows, and no index with running turns. */
 export class TurnTable {
-  readonly #path: string;
   readonly #opening: number;
   readonly #clock: ExpiryClock;
   /** The row ids of turns that this process began, by their ids. */
   readonly #rows = new Map<string, number | bigint>();
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, { database, opening }: OpenedDatabase, clock: ExpiryClock) {
-    this.#path = path;
+  constructor({ database, opening }: OpenedDatabase, clock: ExpiryClock) {
     this.#opening = opening;
     this.#clock = clock;
     this.#sql = prepareAll(database, SQL);
@@ -45,18 +43,15 @@ export class TurnTable {
    * Marks the turns of dead processes as interrupted and returns each once. A turn whose input
    * cannot be read is returned as the error. The rows expire like sessions.
    */
-  recover(): readonly (InterruptedTurn | StoreError)[] {
+  recover(): readonly (InterruptedTurn | BadRow)[] {
     const rows = this.#sql.interrupt.all(this.#clock.stamp(), this.#opening) as unknown as readonly (SessionId &
       InterruptedRow)[];
-    return rows.map(({ project, agent, key, turn_id, rowid, input }) => {
-      try {
-        const messages = decodeMessageList(input, (problem) => badRow(this.#path, `the input of turn row ${rowid}`, problem));
+    return rows.map(({ project, agent, key, turn_id, rowid, input }) =>
+      tryRow(() => {
+        const messages = decodeMessageList(input, (problem) => new BadRow(`the input of turn row ${rowid}`, problem));
         return { id: { project, agent, key }, turnId: turn_id, input: messages };
-      } catch (error) {
-        if (error instanceof StoreError) return error;
-        throw error;
-      }
-    });
+      }),
+    );
   }
 
   /** Deletes the turns of a session, running or interrupted. */

@@ -49,7 +49,7 @@ t.test(
     const ctx = testContext(plugin, { clock, entry: 'plugins.greeter', folder: '/etc/x' });
     t.same(ctx.config, { word: 'hello' });
     t.same([ctx.entry, ctx.name, seen.path], ['plugins.greeter', 'greeter', '/etc/x/a/b']);
-    const { clock: given, host, ids, log } = createGraph(ctx, Greeter, []).ctx;
+    const { clock: given, host, ids, log } = createGraph(ctx, Greeter).ctx;
     t.same([given, ids], [clock, ctx.ids]);
     t.match(host, { phase: 'running' });
     log.warn({ a: 1 }, 'careful');

@@ -353,7 +353,9 @@ export class PlainStore implements SessionStore {
     const found = this.kept.documents.get(this.nameOf(project, name));
     if (!found) return undefined;
     this.kept.documents.delete(this.nameOf(project, name));
-    return [...this.kept.documents.values()].filter(({ id }) => this.keyOf(id) === this.keyOf(found.id)).length;
+    const kind = name.slice(0, name.indexOf('_') + 1);
+    const left = [...this.kept.documents].filter(([, { id }]) => this.keyOf(id) === this.keyOf(found.id));
+    return left.filter(([one]) => one.includes(`"${kind}`)).length;
   }
 
   nameOf(project: string, name: string): string {

@@ -1,7 +1,6 @@
-import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
-import { parseDuration, parseSize } from '@plugboard/kernel';
+import { readFileSync } from 'node:fs';
+import { type CheckContext, type ConfigProblem, parseDuration, parseSize } from '@plugboard/kernel';
 import type { McpConfig } from '../config.js';
-import { findUser, type User } from './user.js';
 
 /** How to run a server. Paths are absolute. */
 export interface Launch {
@@ -67,4 +66,56 @@ function nodeOptions(node: NonNullable<McpConfig['node']>, resolvePath: (path: s
     ...(node.childProcesses ? ['--allow-child-process'] : []),
     ...(node.memory === undefined ? [] : [`--max-old-space-size=${Math.ceil(parseSize(node.memory) / 1024 ** 2)}`]),
   ];
+}
+
+/** A user of the operating system. */
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+  /** Undefined if the user was given by numbers. */
+  readonly name?: string;
+  readonly home?: string;
+}
+
+/** @param user a name of `/etc/passwd`, or `uid:gid`. @returns undefined if there is none. */
+function findUser(user: string): User | undefined {
+  const [, uid, gid] = /^(\d+):(\d+)$/.exec(user) ?? [];
+  if (uid !== undefined) return { uid: Number(uid), gid: Number(gid) };
+  const line = passwd().find((fields) => fields[0] === user);
+  if (!line) return undefined;
+  const [name = user, , id, group, , home = '/'] = line;
+  return { uid: Number(id), gid: Number(group), name, home };
+}
+
+function passwd(): readonly (readonly string[])[] {
+  try {
+    return readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .map((line) => line.split(':'));
+  } catch {
+    return []; // systems without this file have no named users
+  }
+}
+
+interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** The options of `ulimit`, in the units of POSIX shells. */
+const OPTIONS: Readonly<Record<keyof ResourceLimits, (value: number) => string>> = {
+  addressSpace: (bytes) => `-v ${Math.ceil(bytes / 1024)}`,
+  cpuTime: (seconds) => `-t ${seconds}`,
+  openFiles: (count) => `-n ${count}`,
+  processes: (count) => `-u ${count}`,
+};
+
+/** What to run so that limits hold: a shell that becomes the program, with it as parameters. */
+export function limitedCommand({ command, args, limits }: Launch): Command {
+  const set = (Object.keys(OPTIONS) as (keyof ResourceLimits)[]).flatMap((name) => {
+    const value = limits[name];
+    return value === undefined ? [] : [`ulimit ${OPTIONS[name](value)}`];
+  });
+  if (set.length === 0) return { command, args };
+  return { command: '/bin/sh', args: ['-c', `${set.join(' && ')} && exec "$0" "$@"`, command, ...args] };
 }

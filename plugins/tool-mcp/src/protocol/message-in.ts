@@ -18,3 +18,20 @@ export function messageIn(line: string): JSONRPCMessage | undefined {
   const error = { code: ErrorCode.InternalError, message: 'the MCP server sent an invalid JSON-RPC answer' };
   return { jsonrpc: '2.0', id: value.id, error };
 }
+
+/** The id of an answer, before what it answers, or behind it: programs write either. */
+const BEGINNING = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/;
+const END = /"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+
+/**
+ * The answer that takes the place of one that is too long to be read. Undefined if the call that it
+ * answers is not known.
+ *
+ * @param limit bytes.
+ */
+export function errorForCut(beginning: string, end: string, limit: number): JSONRPCMessage | undefined {
+  const [, id] = BEGINNING.exec(beginning) ?? END.exec(end) ?? [];
+  if (id === undefined) return undefined;
+  const message = `the result is larger than ${limit / 2 ** 20} MiB and was not read; ask for less of it`;
+  return { jsonrpc: '2.0', id: Number(id), error: { code: ErrorCode.InternalError, message } };
+}

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
 import type { ErrorBody } from '@plugboard/openai-protocol';
-import type { TurnWriter } from '@plugboard/turn-routes';
+import { escaped, joined, piecesOf, type TurnWriter } from '@plugboard/turn-routes';
 import { type AnswerHead, usageOf } from './completion.js';
 import type { StreamEncoder } from './stream-encoder.js';
 
@@ -157,14 +157,14 @@ export class ChunkWriter implements TurnWriter {
     const json = event.json ?? escaped(event.text);
     if (json.length <= MAX_DELTA) return this.#beforeText + separator + json + this.#afterText;
     let out = '';
-    for (const piece of pieces(event.text))
+    for (const piece of piecesOf(event.text, MAX_DELTA))
       out += this.#beforeText + (out === '' ? separator : '') + escaped(piece) + this.#afterText;
     return out;
   }
 
   #refusal(text: string): string {
     let out = '';
-    for (const piece of pieces(text)) out += this.#chunk(JSON.stringify({ refusal: piece }));
+    for (const piece of piecesOf(text, MAX_DELTA)) out += this.#chunk(JSON.stringify({ refusal: piece }));
     return out;
   }
 
@@ -179,7 +179,7 @@ export class ChunkWriter implements TurnWriter {
       out = this.#chunk(JSON.stringify({ tool_calls: [opening] }));
     }
     call.written += args.length;
-    for (const piece of pieces(args)) {
+    for (const piece of piecesOf(args, MAX_DELTA)) {
       out += this.#chunk(JSON.stringify({ tool_calls: [{ index: call.index, function: { arguments: piece } }] }));
     }
     return out;
@@ -211,26 +211,5 @@ export class ChunkWriter implements TurnWriter {
   #end(): string {
     this.ended = true;
     return this.#encoder.done;
-  }
-}
-
-/** Joins a text that is inserted often: V8 would copy a concatenation part by part each time. */
-function joined(...parts: readonly string[]): string {
-  return parts.join('');
-}
-
-/** Escapes a text for a JSON string, without the quotes. */
-function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
-
-/** Splits a text into pieces of `MAX_DELTA` characters without splitting surrogate pairs. */
-function* pieces(text: string): Generator<string> {
-  for (let start = 0; start < text.length; ) {
-    let end = start + MAX_DELTA;
-    const last = text.charCodeAt(end - 1);
-    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end--;
-    yield text.slice(start, end);
-    start = end;
   }
 }

@@ -5,7 +5,7 @@ import { type Answer, AnswerBuilder, type AnswerHead, completionOf } from './com
 import { eventsOf } from './replay.js';
 import type { StreamEncoder } from './stream-encoder.js';
 
-export interface CompletionFormOptions {
+interface CompletionFormOptions {
   readonly head: AnswerHead;
   readonly headers: Readonly<Record<string, string>>;
   /** Set for a stream. */
@@ -16,30 +16,20 @@ export interface CompletionFormOptions {
 }
 
 /** A completion, whole or as a stream of chunks. */
-export class CompletionForm implements AnswerForm {
-  readonly head: AnswerHead;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly stream: StreamForm | undefined;
-
-  constructor({ head, headers, encoder, ...options }: CompletionFormOptions) {
-    this.head = head;
-    this.headers = headers;
-    this.stream = encoder && streamForm(encoder, head, options);
-  }
-
-  fold(): AnswerBuilder {
-    return new AnswerBuilder(this.stream !== undefined);
-  }
-
-  bodyOf(head: AnswerHead, answer: Answer): object {
-    return completionOf(head, answer);
-  }
+export function completionForm(options: CompletionFormOptions): AnswerForm<AnswerHead, Answer> {
+  const { head, headers, encoder } = options;
+  return {
+    head,
+    headers,
+    stream: encoder && streamForm(encoder, options),
+    fold: () => new AnswerBuilder(encoder !== undefined),
+    bodyOf: completionOf,
+  };
 }
 
 function streamForm(
   encoder: StreamEncoder,
-  head: AnswerHead,
-  { includeUsage, isStateful }: Pick<CompletionFormOptions, 'includeUsage' | 'isStateful'>,
+  { head, includeUsage, isStateful }: CompletionFormOptions,
 ): StreamForm<AnswerHead, Answer> {
   const writer = (shown: AnswerHead) =>
     new ChunkWriter(shown, {

@@ -1,4 +1,4 @@
-import { type InputMessages, namingItems as mapErrors, messagesOf as messagesOfItems } from '@plugboard/open-responses';
+import { type InputMessages, messagesOf as messagesOfItems } from '@plugboard/open-responses';
 import { emptyArray } from '@plugboard/openai-protocol';
 
 /** The reference's limit. */
@@ -18,9 +18,4 @@ export function messagesOf(items: unknown, textOnly: string | undefined): InputM
 export function someMessagesOf(items: unknown, textOnly: string | undefined): InputMessages {
   if (Array.isArray(items) && items.length === 0) throw emptyArray('items');
   return messagesOf(items, textOnly);
-}
-
-/** Rewrites runtime errors about `messages` to name the `items` they came from. */
-export function mapItemErrors<T>(given: InputMessages, work: Promise<T>): Promise<T> {
-  return mapErrors(given, 'items', work);
 }

@@ -9,9 +9,10 @@ import {
   textOf,
   type UserMessage,
 } from '@plugboard/kernel/contracts';
-import { inputParts, outputParts } from './content-parts.js';
-import type { Item, McpCallItem } from './item.js';
+import { inputParts } from '@plugboard/open-responses';
+import type { Item } from './item.js';
 import { type ItemPlace, itemId } from './item-id.js';
+import { outputParts } from './output-parts.js';
 import { type CallRecord, TurnIndex } from './turn-index.js';
 
 /** A turn of a conversation, as it is stored. */
@@ -111,7 +112,7 @@ function mcpCall(
   const isFull = toolVisibility === 'full';
   const hasFailed = known?.state === 'failed';
   const answer = isFull && result ? textOf(result.content) : null;
-  const item: McpCallItem = {
+  const item = {
     id,
     type: 'mcp_call',
     server_label: tool.entry,
@@ -125,7 +126,7 @@ function mcpCall(
   return [item];
 }
 
-function toolError(text: string): McpCallItem['error'] {
+function toolError(text: string) {
   return { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] };
 }
 
@@ -166,7 +167,7 @@ function decidedItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item
     approval_request_id: approval,
     approve,
     reason,
-  } as const;
+  };
   if (!known?.tool) return [decided];
   return [decided, ...mcpCall(itemId('mcp', at), known.tool, known.arguments ?? '', message, known, view)];
 }

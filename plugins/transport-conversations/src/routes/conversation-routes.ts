@@ -1,6 +1,6 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
 import { type Account, type AgentRuntime, type Conversation, type Conversations, TurnError } from '@plugboard/kernel/contracts';
-import { connectionForTextOnly } from '@plugboard/open-responses';
+import { connectionForTextOnly, namingItems } from '@plugboard/open-responses';
 import {
   checkAgentName,
   invalidValue,
@@ -16,7 +16,7 @@ import {
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { findItem, paced } from '../items/item-pages.js';
-import { mapItemErrors, messagesOf } from '../items/items-to-messages.js';
+import { messagesOf } from '../items/items-to-messages.js';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { keyOf } from './key.js';
 import { type ListPlace, listCursor, parseListCursor } from './list-cursor.js';
@@ -105,7 +105,7 @@ export class ConversationRoutes {
     const target = resolveAgent(this.#runtimes.one(), agentOf(agent), 'agent', principal);
     const given = messagesOf(items ?? [], connectionForTextOnly(target));
     const made = this.#conversations.create(target, { ...checked, messages: given.messages }, principal);
-    return conversationBody(await mapItemErrors(given, made));
+    return conversationBody(await namingItems(given, 'items', made));
   }
 
   async #retrieve({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {

@@ -1,19 +1,20 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
 import type { Account, AgentRuntime, Conversations } from '@plugboard/kernel/contracts';
-import { connectionForTextOnly } from '@plugboard/open-responses';
+import { connectionForTextOnly, namingItems } from '@plugboard/open-responses';
 import { invalidRequest, invalidValue, listQueryOf, missingParameter, Page } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import type { Item } from '../items/item.js';
 import { findItem, paced, type ReadTurns, readItems } from '../items/item-pages.js';
-import { mapItemErrors, someMessagesOf } from '../items/items-to-messages.js';
+import { someMessagesOf } from '../items/items-to-messages.js';
 import { itemsOf } from '../items/turn-to-items.js';
+import { readTurns } from '../turns/turn-pages.js';
 import { route } from './route.js';
 
 const ITEMS = '/v1/conversations/:id/items';
 
 /**
- * Lists, retrieves and appends the items of a conversation. Single items cannot be deleted: a
- * history stays complete.
+ * Lists, retrieves and appends the items of a conversation, and lists its turns: what happened in
+ * them, and how long it took. Single items cannot be deleted: a history stays complete.
  */
 export class ItemRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
@@ -27,8 +28,14 @@ export class ItemRoutes {
 
   get routes(): readonly HttpRoute[] {
     const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
+    const list = { ...read, accepts: ['limit', 'after', 'order'] } as const;
     return [
-      route({ ...read, path: ITEMS, accepts: ['limit', 'after', 'order'], answer: (request) => this.#list(request) }),
+      route({ ...list, path: ITEMS, answer: (request) => this.#list(request, readItems, 'item') }),
+      route({
+        ...list,
+        path: '/v1/conversations/:id/turns',
+        answer: (request) => this.#list(request, readTurns, 'turn'),
+      }),
       route({
         method: 'POST',
         path: ITEMS,
@@ -42,12 +49,16 @@ export class ItemRoutes {
     ];
   }
 
-  async #list({ params: { id = '' }, query, principal, account }: HttpRequest): Promise<Page> {
+  async #list(
+    { params: { id = '' }, query, principal, account }: HttpRequest,
+    read: typeof readItems,
+    what: string,
+  ): Promise<Page> {
     const range = listQueryOf(query);
     const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
-    if (await readItems(id, this.#turnsOf(id, principal, account), range, page)) return page;
+    if (await read(id, this.#turnsOf(id, principal, account), range, page)) return page;
     await this.#conversations.get(id, principal); // throws 404 if the conversation does not exist
-    throw invalidValue('after', 'the conversation has no such item');
+    throw invalidValue('after', `the conversation has no such ${what}`);
   }
 
   async #retrieve({ params: { id = '', item = '' }, principal, account }: HttpRequest): Promise<Item> {
@@ -62,7 +73,8 @@ export class ItemRoutes {
     if (items == null) throw missingParameter('items');
     const { id: session } = await this.#conversations.get(id, principal);
     const given = someMessagesOf(items, this.#textOnly(session.agent, principal));
-    const { turns, toolOf } = await mapItemErrors(given, this.#conversations.append(id, given.messages, principal, account));
+    const appended = this.#conversations.append(id, given.messages, principal, account);
+    const { turns, toolOf } = await namingItems(given, 'items', appended);
     // The caller sent these items, so all of them are shown.
     const made = turns.flatMap((turn) => itemsOf(turn, { conversation: id, toolVisibility: 'full', toolOf }));
     const page = new Page({ limit: made.length, maxBytes: Number.POSITIVE_INFINITY });

@@ -1,22 +1,8 @@
 import { CONVERSATION_PREFIX, type TurnRecord, textOf, type Usage } from '@plugboard/kernel/contracts';
-import { outcomeOfFinish, type TurnFacts, turnFacts } from '@plugboard/open-responses';
+import { outcomeOfFinish, turnFacts } from '@plugboard/open-responses';
 import { itemId } from '../items/item-id.js';
 import { type CallRecord, TurnIndex } from '../items/turn-index.js';
 import type { ConversationTurn, ItemView } from '../items/turn-to-items.js';
-
-/**
- * A turn of a conversation, and what happened in it. Of a turn without a record only its number is
- * known.
- */
-export interface TurnEntry extends Omit<TurnFacts, 'queued_ms'> {
-  readonly id: string;
-  readonly object: 'conversation.turn';
-  /** From 1. */
-  readonly turn: number;
-  readonly status: 'completed' | 'incomplete';
-  readonly incomplete_details: { readonly reason: string } | null;
-  readonly queued_ms: number | null;
-}
 
 /** Where a turn is: the id of its conversation, and its number. */
 interface TurnPlace {
@@ -34,8 +20,11 @@ export function parseTurnId(id: string): TurnPlace | undefined {
   return digest === undefined ? undefined : { conversation: CONVERSATION_PREFIX + digest, turn: Number(turn) };
 }
 
-/** Describes a turn. Shows of its calls and reasoning what its items show. */
-export function turnEntry({ turn, messages, record }: ConversationTurn, view: ItemView): TurnEntry {
+/**
+ * A turn of a conversation, and what happened in it. Shows of its calls and reasoning what its
+ * items show. Of a turn without a record only its number is known.
+ */
+export function turnEntry({ turn, messages, record }: ConversationTurn, view: ItemView) {
   const { conversation, toolVisibility: visibility } = view;
   const id = turnId({ conversation, turn });
   if (!record) return { ...UNKNOWN, id, turn };
@@ -48,7 +37,7 @@ export function turnEntry({ turn, messages, record }: ConversationTurn, view: It
   });
   return {
     id,
-    object: 'conversation.turn',
+    object: 'conversation.turn' as const,
     turn,
     ...facts,
     status: reason === undefined ? 'completed' : 'incomplete',

@@ -1,17 +1,16 @@
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Extensions, PluginContext } from '@plugboard/kernel';
-import type { Reconfiguration } from '@plugboard/kernel/contracts';
+import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
+import { missingScope, type Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import Koa, { type DefaultState, type Middleware, type Next, type ParameterizedContext } from 'koa';
 import { parseBody, RequestBodies } from '../body/request-bodies.js';
 import type { HttpConfig } from '../config.js';
-import { draining, lowMemory, methodNotAllowed, notFound } from '../errors/refusals.js';
+import { draining, lowMemory, methodNotAllowed, notFound, outOfScope } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
 import { Replies } from '../exchange/replies.js';
-import { checkScopes, requiresCredential } from '../gate/access.js';
 import { Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
 import { RequestLimits } from '../gate/request-limits.js';
@@ -22,8 +21,7 @@ import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
 import { type HttpReply, type HttpRoute, HttpRoutes } from '../routing/routes.js';
 import { type HttpUpgrade, HttpUpgrades } from '../routing/upgrades.js';
-import { RouteRequest } from './route-request.js';
-import { AcceptableUpgrade } from './upgrade-request.js';
+import { AcceptableUpgrade, RouteRequest } from './request-view.js';
 
 /** Koa's context with the exchange, which the first step adds. */
 type HttpContext = ParameterizedContext<DefaultState, { exchange: Exchange }>;
@@ -208,4 +206,21 @@ function unrouted(method: string, path: string, allowed: readonly string[]): Htt
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);
   return { status: 204, headers: { allow: allowed.join(', ') } };
+}
+
+/** Every path under `/v1`, also an unknown one, requires a credential: a 404 reveals nothing. */
+function requiresCredential({ match, path }: Exchange): boolean {
+  return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
+}
+
+/** The only place that checks scopes, so that no route can omit it. @throws HttpError 403 */
+function checkScopes(exchange: Exchange, principal: Principal): void {
+  const access = exchange.match?.route.access ?? 'public';
+  if (typeof access === 'string') return;
+  const isOneOf = 'anyOf' in access;
+  if (isOneOf && access.anyOf.some((scope) => principal.scopes.includes(scope))) return;
+  const missing = missingScope(principal, isOneOf ? access.anyOf : access);
+  if (missing === undefined) return;
+  exchange.note({ scope: missing });
+  throw outOfScope(missing, principal);
 }

@@ -22,7 +22,6 @@ import {
   unsupportedEncoding,
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { parseContentType } from './content-type.js';
 import { measureJson } from './json-limits.js';
 
 const require = createRequire(import.meta.url);
@@ -215,4 +214,28 @@ function parsed(text: string): unknown {
   } catch {
     throw notJson();
   }
+}
+
+interface ContentType {
+  /** Lower case, without parameters: `application/json`. */
+  readonly mediaType: string;
+  /** Lower case, all of them. */
+  readonly charsets: readonly string[];
+}
+
+/** Parses a Content-Type (RFC 9110, 8.3.1). Undefined if a parameter has no value. */
+function parseContentType(header: string): ContentType | undefined {
+  const [mediaType = '', ...parameters] = header.split(';');
+  const charsets: string[] = [];
+  for (const parameter of parameters) {
+    const [name = '', value] = parameter.trim().split('=');
+    if (name === '') continue;
+    if (value === undefined) return undefined;
+    if (name.toLowerCase() === 'charset') charsets.push(unquoted(value).toLowerCase());
+  }
+  return { mediaType: mediaType.trim().toLowerCase(), charsets };
+}
+
+function unquoted(value: string): string {
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }

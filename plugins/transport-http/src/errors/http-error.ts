@@ -1,3 +1,5 @@
+import { recognizeAcrossCopies } from '@plugboard/kernel/contracts';
+
 /** Options of an `HttpError`. */
 export interface HttpErrorOptions {
   /** A machine-readable code for callers and the log, for example `request_too_large`. */
@@ -7,22 +9,12 @@ export interface HttpErrorOptions {
   readonly body?: object | undefined;
 }
 
-/** Marks these errors in every copy of this package: a plugin may bring its own. */
-const BRAND = Symbol.for('plugboard.error.HttpError');
-
 /** An error response. Throw it from a route; the server sends it with its status. */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError';
 
   static {
-    Object.defineProperty(HttpError.prototype, BRAND, { value: true });
-    Object.defineProperty(HttpError, Symbol.hasInstance, {
-      value(this: unknown, value: unknown): boolean {
-        // Subclasses inherit this method, but have no brand of their own.
-        if (this !== HttpError) return Function.prototype[Symbol.hasInstance].call(this, value);
-        return typeof value === 'object' && value !== null && BRAND in value;
-      },
-    });
+    recognizeAcrossCopies(HttpError, 'HttpError');
   }
 
   readonly code: string | undefined;

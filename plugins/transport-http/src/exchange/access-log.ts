@@ -28,11 +28,6 @@ export class AccessLog {
     this.#throttle = throttle;
   }
 
-  /** The number of suppressed lines. */
-  get suppressed(): number {
-    return this.#throttle.suppressed;
-  }
-
   write(exchange: Exchange): void {
     const isCounted = isUnauthenticated(exchange);
     const source = isCounted ? this.#admit(exchange.address) : undefined;

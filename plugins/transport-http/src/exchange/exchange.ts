@@ -65,6 +65,11 @@ export class Exchange implements ActiveMember {
   errorCode: string | undefined;
   /** When the head of the reply was written, on the clock's monotonic scale. */
   headAt: number | undefined;
+  readonly logFields: Record<string, LogFields[string]> = {};
+  /** How the reply ended, if not normally. */
+  outcome: ReplyOutcome | undefined;
+  isUpgraded = false;
+  hasEnded = false;
 
   readonly #res: ServerResponse;
   readonly #socket: Socket;
@@ -75,10 +80,6 @@ export class Exchange implements ActiveMember {
   #draining: AbortController | undefined;
   #account: Account | undefined;
   #leaveAccount: (() => void) | undefined;
-  readonly #logFields: Record<string, LogFields[string]> = {};
-  #outcome: ReplyOutcome | undefined;
-  #isUpgraded = false;
-  #hasEnded = false;
 
   /** @param head bytes received after the head of an upgrade request; undefined for any other. */
   constructor(ctx: Context, requestId: string, dependencies: ExchangeDependencies, head: Buffer | undefined) {
@@ -108,28 +109,15 @@ export class Exchange implements ActiveMember {
     return this.#head !== undefined;
   }
 
-  get isUpgraded(): boolean {
-    return this.#isUpgraded;
-  }
-
   /** Whether a reply can still be sent. */
   get isPending(): boolean {
-    return !this.#isUpgraded && !this.#hasEnded && !this.#res.headersSent;
-  }
-
-  get hasEnded(): boolean {
-    return this.#hasEnded;
+    return !this.isUpgraded && !this.hasEnded && !this.#res.headersSent;
   }
 
   /** 0 if there was no reply. */
   get status(): number {
-    if (this.#isUpgraded) return 101;
+    if (this.isUpgraded) return 101;
     return this.#res.headersSent ? this.#res.statusCode : 0;
-  }
-
-  /** How the reply ended, if not normally. */
-  get outcome(): ReplyOutcome | undefined {
-    return this.#outcome;
   }
 
   /** Bytes sent, including the head. */
@@ -137,13 +125,9 @@ export class Exchange implements ActiveMember {
     return this.#socket.bytesWritten - this.#bytesBefore;
   }
 
-  get logFields(): LogFields {
-    return this.#logFields;
-  }
-
   /** Adds fields to the access log line. */
   note(fields: LogFields): void {
-    Object.assign(this.#logFields, fields);
+    Object.assign(this.logFields, fields);
   }
 
   isOn(socket: unknown): boolean {
@@ -165,7 +149,7 @@ export class Exchange implements ActiveMember {
   get account(): Account {
     if (!this.#account) {
       this.#account = this.openAccount();
-      if (!this.#hasEnded) this.#leaveAccount = this.#account.hold();
+      if (!this.hasEnded) this.#leaveAccount = this.#account.hold();
     }
     return this.#account;
   }
@@ -184,7 +168,7 @@ export class Exchange implements ActiveMember {
    */
   accept(): AcceptedUpgrade {
     if (!this.#head || !this.isPending) throw new Error('the connection can no longer be upgraded');
-    this.#isUpgraded = true;
+    this.isUpgraded = true;
     this.headAt = this.#dependencies.clock.monotonic();
     this.ctx.respond = false;
     this.#res.detachSocket(this.#socket);
@@ -199,15 +183,15 @@ export class Exchange implements ActiveMember {
 
   /** Destroys the connection: the caller must not take a partial reply for a complete one. */
   destroy(outcome: ReplyOutcome): void {
-    this.#outcome ??= outcome;
-    if (this.#isUpgraded) this.#socket.destroy();
+    this.outcome ??= outcome;
+    if (this.isUpgraded) this.#socket.destroy();
     else this.#res.destroy();
   }
 
   /** Ends the exchange. Its reply is complete, or its connection is closed. */
   end(): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
+    if (this.hasEnded) return;
+    this.hasEnded = true;
     this.#leaveAccount?.();
     this.#dependencies.onEnd(this);
   }
@@ -219,9 +203,9 @@ export class Exchange implements ActiveMember {
   }
 
   #onClose(): void {
-    if (this.#hasEnded) return;
+    if (this.hasEnded) return;
     if (!this.#res.writableEnded) {
-      if (!this.#isUpgraded) this.#outcome ??= 'cancelled_by_client';
+      if (!this.isUpgraded) this.outcome ??= 'cancelled_by_client';
       this.cancel(DISCONNECTED);
     }
     this.end();

@@ -12,11 +12,13 @@ export class Exchanges implements ExchangeDependencies {
   readonly log: Logger;
   readonly memory: Budget;
   readonly time: Budgets['time'];
+  /** Whether the server is shutting down and accepts no new work. */
+  draining = false;
+  /** The number of connections reset by callers. */
+  disconnects = 0;
   readonly #ids: IdSource;
   readonly #accessLog: AccessLog;
   readonly #open = new ActiveSet<Exchange>();
-  #draining = false;
-  #disconnects = 0;
   #onExchangeEnd: () => void = () => {};
   #onIdle: () => void = () => {};
 
@@ -27,21 +29,6 @@ export class Exchanges implements ExchangeDependencies {
     this.#ids = ids;
     this.log = log;
     this.#accessLog = accessLog;
-  }
-
-  /** Whether the server is shutting down and accepts no new work. */
-  get draining(): boolean {
-    return this.#draining;
-  }
-
-  /** The number of connections reset by callers. */
-  get disconnects(): number {
-    return this.#disconnects;
-  }
-
-  /** The number of suppressed log lines. */
-  get suppressedLines(): number {
-    return this.#accessLog.suppressed;
   }
 
   get size(): number {
@@ -83,13 +70,13 @@ export class Exchanges implements ExchangeDependencies {
 
   /** Handles the error of a connection: counts one that a caller reset, and logs any other. */
   onConnectionError(error: unknown): void {
-    if (isDisconnect(error)) this.#disconnects++;
+    if (isDisconnect(error)) this.disconnects++;
     else this.log.error({ err: error }, 'a connection failed');
   }
 
   /** Stops accepting new work. @param onExchangeEnd called whenever an exchange ends. */
   drain(onExchangeEnd: () => void): void {
-    this.#draining = true;
+    this.draining = true;
     this.#onExchangeEnd = onExchangeEnd;
     for (const exchange of this.#open) exchange.drain();
   }

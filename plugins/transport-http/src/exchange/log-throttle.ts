@@ -19,29 +19,23 @@ export class LogThrottle {
   readonly #clock: Clock;
   /** In order of their last lines. */
   readonly #sources = new Map<string, Source>();
-  #suppressed = 0;
+  /** The number of lines suppressed so far, for all sources. */
+  suppressed = 0;
 
   constructor(@inject(CONTEXT) { clock }: Pick<PluginContext, 'clock'>) {
     this.#clock = clock;
   }
 
-  /** The number of lines suppressed so far, for all sources. */
-  get suppressed(): number {
-    return this.#suppressed;
-  }
-
   /**
    * Asks to log a line about a source.
    *
-   * @returns undefined if the line must be suppressed; else the number of lines suppressed since
-   *   the
-   * last one.
+   * @returns undefined if the line must be suppressed; else the number suppressed since the last.
    */
   admit(name: string): number | undefined {
     const now = this.#clock.monotonic();
     const source = this.#sources.get(name) ?? this.#newSource(now);
     if (!source || now - source.at < INTERVAL) {
-      this.#suppressed++;
+      this.suppressed++;
       if (source) source.suppressed++;
       return undefined;
     }

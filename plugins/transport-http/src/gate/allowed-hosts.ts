@@ -1,8 +1,7 @@
 import type { PluginContext } from '@plugboard/kernel';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
-import { type HostName, parseHost } from './host-name.js';
-import { isLoopback } from './loopback.js';
+import { type HostName, isLoopback, parseHost } from './host-name.js';
 
 /**
  * The host names that an open server accepts. With DNS rebinding, a web page makes a browser call

@@ -1,7 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
-import { headersTooLarge, hostNotAllowed, malformedHost, missingHost, originNotAllowed } from '../errors/refusals.js';
+import {
+  headersTooLarge,
+  hostNotAllowed,
+  malformedHost,
+  missingHost,
+  originNotAllowed,
+  tokenInQuery,
+} from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
 import { AllowedHosts } from './allowed-hosts.js';
@@ -9,7 +16,6 @@ import { Authentication } from './authentication.js';
 import { Cors } from './cors.js';
 import { parseHost } from './host-name.js';
 import { isSameOrigin, normalOrigin } from './origin.js';
-import { refuseTokenInQuery } from './token-in-query.js';
 
 const MAX_HEADERS = 100;
 
@@ -102,4 +108,18 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
   }
   return hosts > 1;
+}
+
+const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key', 'apikey', 'key', 'authorization', 'bearer']);
+
+/** The beginning of issued tokens, see docs/reference/authentication.md. */
+const ISSUED_TOKEN = /^svc[pae]_/;
+
+/** Refuses a query that seems to hold a token. @throws HttpError 400 */
+function refuseTokenInQuery({ query, match }: Exchange): void {
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || ISSUED_TOKEN.test(value)) {
+      throw tokenInQuery(name.slice(0, 64), match?.upgrade?.tokenProtocol);
+    }
+  }
 }

@@ -19,3 +19,8 @@ export function parseHost(header: string): HostName | undefined {
   if (name === undefined || Number(port) > 65_535) return undefined;
   return address === undefined || isIPv6(address) ? { name, port } : undefined;
 }
+
+/** Whether an address is reachable from this machine only. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,15 +1,13 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Clock, PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { inject } from '@plugboard/kernel/injection';
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
 import { AccessLog } from '../exchange/access-log.js';
 import { LINGER } from '../exchange/closing-reply.js';
-import { ErrorBodies } from '../exchange/error-bodies.js';
 import { Exchanges, isDisconnect } from '../exchange/exchanges.js';
 import { Replies } from '../exchange/replies.js';
-import { errorResponse } from './error-response.js';
+import { EarlyReplies } from './early-replies.js';
 
 /** The error of a `clientError` event: of parsing, of a limit of Node's, or of the socket. */
 type ClientError = Error & { readonly code?: string; readonly reason?: string };
@@ -21,21 +19,18 @@ type ClientError = Error & { readonly code?: string; readonly reason?: string };
 export class ClientErrorHandler {
   readonly #exchanges: Exchanges;
   readonly #replies: Replies;
-  readonly #errors: ErrorBodies;
-  readonly #clock: Clock;
+  readonly #early: EarlyReplies;
   readonly #accessLog: AccessLog;
 
   constructor(
-    @inject(CONTEXT) { clock }: PluginContext,
     @inject(Exchanges) exchanges: Exchanges,
     @inject(Replies) replies: Replies,
-    @inject(ErrorBodies) errors: ErrorBodies,
+    @inject(EarlyReplies) early: EarlyReplies,
     @inject(AccessLog) accessLog: AccessLog,
   ) {
     this.#exchanges = exchanges;
     this.#replies = replies;
-    this.#errors = errors;
-    this.#clock = clock;
+    this.#early = early;
     this.#accessLog = accessLog;
   }
 
@@ -59,16 +54,10 @@ export class ClientErrorHandler {
   }
 
   #answer(error: HttpError, socket: Duplex): void {
-    const requestId = this.#exchanges.requestId();
-    socket.end(errorResponse(this.#errors.format(error, requestId), requestId));
-    const linger = this.#clock.after(LINGER, () => socket.destroy());
-    socket.once('close', () => linger.cancel());
-    this.#accessLog.writeMalformed(requestId, error, addressOf(socket));
+    const requestId = this.#early.toSocket(socket, error, LINGER);
+    const address = socket instanceof Socket ? socket.remoteAddress : undefined;
+    this.#accessLog.writeMalformed(requestId, error, address ?? '');
   }
-}
-
-function addressOf(socket: Duplex): string {
-  return socket instanceof Socket ? (socket.remoteAddress ?? '') : '';
 }
 
 function httpErrorOf({ code, reason }: ClientError): HttpError {

@@ -1,36 +1,30 @@
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import type { Clock, PluginContext } from '@plugboard/kernel';
-import type { Budget } from '@plugboard/kernel/contracts';
+import type { PluginContext } from '@plugboard/kernel';
+import { type Budget, heapLimit } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { tooManyConnections } from '../errors/refusals.js';
-import { ErrorBodies } from '../exchange/error-bodies.js';
 import { Exchanges } from '../exchange/exchanges.js';
 import { networkOf } from '../limits/caller.js';
-import { maxConnectionsOf } from '../limits/config-limits.js';
-import { errorResponse } from './error-response.js';
-
-/** Milliseconds that a refused caller has to read why. */
-const REFUSAL_LIMIT = 1_000;
+import { EarlyReplies } from './early-replies.js';
 
 /** Limits the open connections, in total and per address, and handles their errors. */
 export class Connections {
   readonly #exchanges: Exchanges;
-  readonly #errors: ErrorBodies;
-  readonly #clock: Clock;
+  readonly #early: EarlyReplies;
   readonly #budget: Budget;
   #perAddress: number;
   readonly #open = new Map<string, number>();
   readonly #refused = new WeakSet<Socket>();
 
   constructor(
-    @inject(CONTEXT) { config, entry, budgets, clock }: PluginContext<HttpConfig>,
+    @inject(CONTEXT) { config, entry, budgets }: PluginContext<HttpConfig>,
     @inject(Exchanges) exchanges: Exchanges,
-    @inject(ErrorBodies) errors: ErrorBodies,
+    @inject(EarlyReplies) early: EarlyReplies,
   ) {
     this.#exchanges = exchanges;
-    this.#errors = errors;
-    this.#clock = clock;
+    this.#early = early;
     this.#perAddress = perAddressOf(config);
     this.#budget = budgets.create({
       name: 'connections',
@@ -60,7 +54,8 @@ export class Connections {
     const address = networkOf(socket.remoteAddress);
     const open = this.#open.get(address) ?? 0;
     if (open >= this.#perAddress || !this.#budget.reserve([address], 1)) {
-      this.#refuse(socket);
+      this.#refused.add(socket);
+      this.#early.toSocket(socket, tooManyConnections(this.#budget.setting));
       return;
     }
     this.#open.set(address, open + 1);
@@ -71,17 +66,44 @@ export class Connections {
       else this.#open.delete(address);
     });
   }
-
-  #refuse(socket: Socket): void {
-    this.#refused.add(socket);
-    const error = tooManyConnections(this.#budget.setting);
-    const requestId = this.#exchanges.requestId();
-    socket.end(errorResponse(this.#errors.format(error, requestId), requestId), () => socket.destroy());
-    const timer = this.#clock.after(REFUSAL_LIMIT, () => socket.destroy());
-    socket.once('close', () => timer.cancel());
-  }
 }
 
 function perAddressOf({ maxConnectionsPerAddress }: HttpConfig): number {
   return maxConnectionsPerAddress ?? Number.POSITIVE_INFINITY;
+}
+
+/** Bytes of heap that one connection may cost: parser, buffers, request objects. */
+const HEAP_PER_CONNECTION = 64 * 1024;
+
+/**
+ * The limit `maxConnections`. Unless it is set, callers get half of the process's file descriptors;
+ * a turn needs one more for its model server, and stores and tools need some.
+ */
+function maxConnectionsOf({ maxConnections }: HttpConfig): number {
+  return maxConnections ?? Math.min(Math.floor(descriptorLimit() / 2), Math.floor(heapLimit() / HEAP_PER_CONNECTION));
+}
+
+/** Returned if the system reports no limit. */
+const UNLIMITED = 1_048_576;
+
+/** The number of files and sockets that this process may have open. */
+function descriptorLimit(): number {
+  const text = fromProc() ?? fromReport();
+  const limit = Number(text);
+  return Number.isInteger(limit) && limit > 0 ? limit : UNLIMITED;
+}
+
+function fromProc(): string | undefined {
+  try {
+    return /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  } catch {
+    return undefined; // not Linux
+  }
+}
+
+/** Slower, but works on every Unix. */
+function fromReport(): string | undefined {
+  Object.assign(process.report, { excludeNetwork: true }); // would look up host names; the types do not know it
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
+  return userLimits?.open_files?.soft?.toString();
 }

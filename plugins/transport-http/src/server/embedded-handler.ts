@@ -6,12 +6,10 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { HttpApplication } from '../application/application.js';
 import type { HttpError } from '../errors/http-error.js';
 import { draining, notFound, notRunning } from '../errors/refusals.js';
-import { ErrorBodies } from '../exchange/error-bodies.js';
-import { Exchanges } from '../exchange/exchanges.js';
 import type { HttpHandler } from '../routing/handler.js';
 import { splitTarget } from '../routing/request-target.js';
 import { Connections } from './connections.js';
-import { errorResponse } from './error-response.js';
+import { EarlyReplies } from './early-replies.js';
 import { serializePipelining } from './serialize-pipelining.js';
 
 /**
@@ -22,8 +20,7 @@ export class EmbeddedHandler implements HttpHandler {
   readonly #log: Logger;
   readonly #application: HttpApplication;
   readonly #connections: Connections;
-  readonly #exchanges: Exchanges;
-  readonly #errors: ErrorBodies;
+  readonly #early: EarlyReplies;
   readonly #serve: (req: IncomingMessage, res: ServerResponse) => void;
   readonly #handled = new WeakSet<IncomingMessage>();
   readonly #known = new WeakSet<Socket>();
@@ -33,14 +30,12 @@ export class EmbeddedHandler implements HttpHandler {
     @inject(CONTEXT) { log }: PluginContext,
     @inject(HttpApplication) application: HttpApplication,
     @inject(Connections) connections: Connections,
-    @inject(Exchanges) exchanges: Exchanges,
-    @inject(ErrorBodies) errors: ErrorBodies,
+    @inject(EarlyReplies) early: EarlyReplies,
   ) {
     this.#log = log;
     this.#application = application;
     this.#connections = connections;
-    this.#exchanges = exchanges;
-    this.#errors = errors;
+    this.#early = early;
     this.#serve = serializePipelining((req, res) => application.request(req, res));
   }
 
@@ -55,7 +50,7 @@ export class EmbeddedHandler implements HttpHandler {
   readonly request = (req: IncomingMessage, res: ServerResponse): void => {
     if (!this.#isFirst(req)) return;
     const refusal = this.#refusal();
-    if (refusal) this.#refuse(req.socket, refusal, res);
+    if (refusal) this.#early.toResponse(res, refusal);
     else if (this.#isAdmitted(req.socket)) this.#serve(req, res);
   };
 
@@ -69,7 +64,7 @@ export class EmbeddedHandler implements HttpHandler {
     // Node gives the body of such a request to nobody, so it cannot be served without the upgrade.
     const refusal = this.#refusal() ?? (this.#application.isUpgrade(req) ? undefined : notFound(req.method ?? '', path));
     if (!this.#isAdmitted(socket)) return;
-    if (refusal) this.#refuse(socket, refusal);
+    if (refusal) this.#early.toSocket(socket, refusal);
     else this.#application.upgrade(req, socket, head);
   };
 
@@ -98,17 +93,5 @@ export class EmbeddedHandler implements HttpHandler {
       this.#connections.add(socket);
     }
     return !this.#connections.isRefused(socket);
-  }
-
-  /** Answers with an error, and closes the connection. */
-  #refuse(socket: Socket, error: HttpError, res?: ServerResponse): void {
-    const requestId = this.#exchanges.requestId();
-    const reply = this.#errors.format(error, requestId);
-    if (!res) {
-      socket.end(errorResponse(reply, requestId), () => socket.destroySoon());
-      return;
-    }
-    const headers = { 'x-request-id': requestId, 'content-type': 'application/json; charset=utf-8', connection: 'close' };
-    res.writeHead(reply.status, { ...headers, ...reply.headers }).end(JSON.stringify(reply.body));
   }
 }

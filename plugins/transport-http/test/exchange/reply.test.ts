@@ -174,8 +174,8 @@ t.test('the access log has one line per request, with the fields added by its ro
         request.note({ steps: 2, stream: false });
         return { status: 200, body: {} };
       }),
-      get('/v1/failed', (request) => {
-        request.note({ outcome: 'agent_error' });
+      get('/v1/failed', ({ note }) => {
+        note({ outcome: 'agent_error' });
         return { status: 200, body: {} };
       }),
     ],

@@ -1,8 +1,8 @@
 import { type HostView, Transports } from '@plugboard/kernel';
 import { checkOptions, pluginContract, testContext } from '@plugboard/testing';
 import t from 'tap';
+import { listenError } from '../../src/http-transport.js';
 import plugin, { HttpRoutes } from '../../src/index.js';
-import { listenError } from '../../src/server/listen-error.js';
 import { get } from '../support/routes.js';
 import { serve } from '../support/serve.js';
 

@@ -6,7 +6,7 @@ import { type AnswerHead, isVisible, type Visibility } from './blocks.js';
 import { type Answer, AnswerBuilder, messageOf } from './message.js';
 import { MessageWriter, PING_INTERVAL, replayedStream, STREAM_HEADERS } from './message-stream.js';
 
-export interface MessageFormOptions {
+interface MessageFormOptions {
   readonly head: AnswerHead;
   readonly headers: Readonly<Record<string, string>>;
   readonly isStream: boolean;
@@ -16,28 +16,16 @@ export interface MessageFormOptions {
 }
 
 /** A message, whole or as a stream of events. */
-export class MessageForm implements AnswerForm {
-  readonly head: AnswerHead;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly stream: StreamForm<AnswerHead, Answer> | undefined;
-  readonly errorOf: (failure: Failure) => MessagesError;
-  readonly #visibility: Visibility;
-
-  constructor(options: MessageFormOptions) {
-    this.head = options.head;
-    this.headers = options.headers;
-    this.stream = options.isStream ? streamForm(options) : undefined;
-    this.errorOf = options.errorOf;
-    this.#visibility = options.visibility;
-  }
-
-  fold(): AnswerBuilder {
-    return this.stream ? new AnswerBuilder(this.#visibility, true) : new AnswerBuilder(this.#visibility);
-  }
-
-  bodyOf(head: AnswerHead, answer: Answer): object {
-    return messageOf(head, answer);
-  }
+export function messageForm(options: MessageFormOptions): AnswerForm<AnswerHead, Answer> {
+  const { head, headers, isStream, visibility, errorOf } = options;
+  return {
+    head,
+    headers,
+    errorOf,
+    stream: isStream ? streamForm(options) : undefined,
+    fold: () => new AnswerBuilder(visibility, isStream || visibility.tools !== 'none'),
+    bodyOf: messageOf,
+  };
 }
 
 function streamForm({ head, visibility, requestId, errorOf }: MessageFormOptions): StreamForm<AnswerHead, Answer> {

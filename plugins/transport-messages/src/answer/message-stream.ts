@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
-import { ExtrasCollector, type TurnWriter } from '@plugboard/turn-routes';
-import { SIGNATURE } from '../request/signature.js';
+import { ExtrasCollector, escaped, joined, type TurnWriter } from '@plugboard/turn-routes';
+import { SIGNATURE } from '../request/content.js';
 import {
   type AnswerBlock,
   type AnswerHead,
@@ -238,14 +238,4 @@ function stop(index: number): string {
 
 function frame(event: string, data: object): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-/** Joins parts to a flat string: V8 would copy the parts of a concatenation each time. */
-function joined(...parts: readonly string[]): string {
-  return parts.join('');
-}
-
-/** Escapes a text for a JSON string, without the quotes. */
-function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
 }

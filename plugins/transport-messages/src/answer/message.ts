@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 import { type AnswerFold, ExtrasCollector } from '@plugboard/turn-routes';
-import { SIGNATURE } from '../request/signature.js';
+import { SIGNATURE } from '../request/content.js';
 import {
   type AnswerBlock,
   type AnswerHead,
@@ -43,8 +43,10 @@ export class AnswerBuilder implements AnswerFold<Answer> {
   #connection: string | undefined;
   #end: Answer | Failure | undefined;
 
-  /** @param keepsSteps whether every step is a part of the answer, as in a stream. */
-  constructor(visibility: Visibility, keepsSteps = visibility.tools !== 'none') {
+  /**
+   * @param keepsSteps whether every step is a part of the answer: in a stream, or with its calls.
+   */
+  constructor(visibility: Visibility, keepsSteps: boolean) {
     this.#visibility = visibility;
     this.#keepsSteps = keepsSteps;
     this.#extras = new ExtrasCollector(visibility.seal);

@@ -1,4 +1,5 @@
 import { HttpError } from '@plugboard/transport-http';
+import type { ClaimProblem } from '@plugboard/turn-routes';
 
 /** The types of errors that the protocol has and this server sends. */
 export type ErrorType =
@@ -26,6 +27,12 @@ export class MessagesError extends HttpError {
     super(status, message, { code, headers });
     this.type = type;
   }
+}
+
+/** The error for a request with an idempotency key that is neither run nor replayed. */
+export function claimError({ status, message, headers = {} }: ClaimProblem): MessagesError {
+  if (status === 502) return new MessagesError(500, 'api_error', message, { headers });
+  return new MessagesError(status, 'invalid_request_error', message, { headers });
 }
 
 /** An invalid request: 400. @param path the field, as in `messages.0.content`. */

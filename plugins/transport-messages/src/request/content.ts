@@ -3,6 +3,15 @@ import { invalidField } from '../errors/messages-error.js';
 import { asList, asObject, asText, type Fields, join, quote, required } from './fields.js';
 import type { Ignored } from './ignored.js';
 
+/**
+ * The signature of every thinking block. Clients want one, and send it back; the server drops the
+ * block then. What a connection needs of its own thinking is sealed, or kept with a session.
+ */
+export const SIGNATURE = Buffer.from('plugboard: not kept').toString('base64');
+
+/** Block types of messages of the role `system` that change the tools of the request. */
+export const TOOL_CHANGES: readonly string[] = ['tool_addition', 'tool_removal'];
+
 /** A block of the content of a message, and where it is in the request. */
 export interface Block {
   readonly type: string;

@@ -3,11 +3,9 @@ import type { ContentPart, FunctionCallPart, Target, ToolMessage } from '@plugbo
 import { SHAPE_LIMITS, toolImagesMessage } from '@plugboard/kernel/contracts';
 import { type ExtrasSeal, type StepExtras, withExtras } from '@plugboard/turn-routes';
 import { invalidField } from '../errors/messages-error.js';
-import { type Block, blocksOf, onlyText, partsOf } from './content.js';
+import { type Block, blocksOf, onlyText, partsOf, SIGNATURE, TOOL_CHANGES } from './content.js';
 import { asFlag, asList, asObject, asText, asWord, join, quote, required } from './fields.js';
 import type { Ignored } from './ignored.js';
-import { SIGNATURE } from './signature.js';
-import { TOOL_CHANGES } from './tool-changes.js';
 
 /** The conversation of a request. */
 export interface RequestMessages {

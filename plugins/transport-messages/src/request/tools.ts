@@ -1,9 +1,9 @@
 import type { Target, ToolDeclaration } from '@plugboard/kernel/contracts';
 import { invalidField } from '../errors/messages-error.js';
 import { builtInTool } from './built-in-tools.js';
+import { type Block, blocksOf, TOOL_CHANGES } from './content.js';
 import { asFlag, asList, asObject, asText, asWord, type Fields, join, quote, required } from './fields.js';
 import type { Ignored } from './ignored.js';
-import { toolChangesIn } from './tool-changes.js';
 
 /** More are a mistake of the client: no model can choose among them. */
 const MAX_TOOLS = 1024;
@@ -83,6 +83,16 @@ function withChanges(tools: readonly ToolDeclaration[], messages: unknown, ignor
     else if (referred) offered.set(name, referred);
   }
   return [...offered.values()];
+}
+
+/** The changes of the tools, in their order. Messages that are malformed have none. */
+export function toolChangesIn(messages: unknown): readonly Block[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message, index) => {
+    if (message?.role !== 'system' || !Array.isArray(message.content)) return [];
+    const blocks = blocksOf(message.content, join(join('messages', index), 'content'));
+    return blocks.filter(({ type }) => TOOL_CHANGES.includes(type));
+  });
 }
 
 function assertDistinct(tools: readonly ToolDeclaration[]): void {

@@ -9,6 +9,9 @@ const NEAR_END = 80;
 /** The areas whose readers have scrolled up. @type {WeakSet<Element>} */
 const away = new WeakSet();
 
+/** How far each area was scrolled when that was last known. @type {WeakMap<Element, number>} */
+const tops = new WeakMap();
+
 /** The areas that scroll: one for each conversation that is shown. @param {View} view */
 function areas(view) {
   return [...view.querySelectorAll('.pane')];
@@ -20,6 +23,7 @@ export function followEnd(view) {
     if (away.has(area))
       note(area, view); // a card that closes may leave nothing to scroll
     else area.scrollTo({ top: 1e9 });
+    tops.set(area, area.scrollTop);
   }
 }
 
@@ -28,10 +32,16 @@ export function noteEnd(view, { currentTarget }) {
   note(/** @type {Element} */ (currentTarget), view);
 }
 
-/** Notes whether the end of an area is in view. @param {Element} area @param {View} view */
+/**
+ * Notes whether the end of an area is in view, or its reader has left it: the text may have grown
+ * since the page scrolled to its end. @param {Element} area @param {View} view
+ */
 function note(area, view) {
-  const isAtEnd = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_END;
-  if (isAtEnd !== away.has(area)) return;
+  const { scrollTop } = area;
+  const isAtEnd = area.scrollHeight - scrollTop - area.clientHeight < NEAR_END;
+  const isUp = scrollTop < (tops.get(area) ?? 0);
+  tops.set(area, scrollTop);
+  if (isAtEnd !== away.has(area) || !(isAtEnd || isUp)) return;
   if (isAtEnd) away.delete(area);
   else away.add(area);
   view.requestUpdate();

@@ -28,20 +28,15 @@ export class Caller {
   }
 
   /**
-   * Checks the credential again, and that it has a scope.
+   * Checks the credential again, and that it has the scopes.
    *
    * @throws HttpError 401, 403 or 503
    */
-  async authenticate(scope: Scope): Promise<Principal> {
+  async authenticate(...scopes: readonly Scope[]): Promise<Principal> {
     this.#principal = await this.#upgrade.authenticate();
-    const missing = missingScope(this.#principal, [scope]);
+    const missing = missingScope(this.#principal, scopes);
     if (missing !== undefined) throw serviceError(403, `This API token lacks the scope \`${missing}\`.`);
     return this.#principal;
-  }
-
-  /** Checks the credential again. @throws HttpError 401 or 503 */
-  async recheck(): Promise<void> {
-    this.#principal = await this.#upgrade.authenticate();
   }
 
   /** Checks whether a new response may be created now. @throws HttpError 401, 403, 429 or 503 */

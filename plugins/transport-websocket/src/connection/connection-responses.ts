@@ -111,9 +111,9 @@ export class ConnectionResponses {
       if (find()) {
         await caller.authenticate('chat');
         find()?.cancel();
-      } else if (this.#watch.shows(id)) {
+      } else if (this.#watch.turnOf(id)) {
         await caller.authenticate('sessions:write');
-        this.#watch.cancel(id);
+        void this.#watch.turnOf(id)?.cancel();
       }
     } catch (error) {
       this.#refuse(error, undefined, 'a response could not be cancelled');
@@ -191,7 +191,6 @@ export class ConnectionResponses {
       transport,
       defaultModel: query.model,
       incremental: true,
-      resumable: true,
       extensions: query.extensions,
       isCodex: this.#options.caller.isCodex,
       account,
@@ -204,15 +203,14 @@ export class ConnectionResponses {
     try {
       const opening = response.open();
       started();
-      const leave = () => response.abandon();
+      const leave = () => response.leave();
       this.#leaving.add(leave);
       if (this.#closed) leave();
       if (this.#stopped) response.cancel(this.#stopped);
       const refused = await opening;
       this.#leaving.delete(leave);
       if (refused) throw planned.errorOf(refused);
-      const reader = response.read(0, query.extensions);
-      if (reader) await this.#send(response, reader);
+      if (response.reader) await this.#send(response, response.reader);
     } finally {
       this.#running.delete(response.id);
       this.#logResponse(response, planned, principal, requestId, clock.monotonic() - begin);
@@ -229,7 +227,6 @@ export class ConnectionResponses {
     if (this.#closed) leave();
     for (let events = await reader.next(); events; events = await reader.next()) {
       const full = outbox.write(events);
-      reader.isPressed = outbox.isPressed;
       if (full) await full;
     }
     this.#leaving.delete(leave);

@@ -56,14 +56,9 @@ export class ConnectionWatch {
     this.#last = this.#last.then(() => (wanted && this.#wanted === wanted ? this.#run(wanted) : undefined)).finally(leave);
   }
 
-  /** Whether a response is shown and has not ended. */
-  shows(id: string): boolean {
-    return this.#watch?.shows(id) === true;
-  }
-
-  /** Ends a turn that is shown. */
-  cancel(id: string): void {
-    this.#watch?.cancel(id);
+  /** The turn that a response shows, until it has ended. */
+  turnOf(id: string) {
+    return this.#watch?.turnOf(id);
   }
 
   /** Watches again if the reach of the token has changed: the session may be outside of it now. */
@@ -89,10 +84,10 @@ export class ConnectionWatch {
       if (this.#wanted !== wanted) return watch.close();
       const { responses, turns } = watch;
       outbox.reply(JSON.stringify({ type: 'svc:conversation.watched', conversation, responses, turns }));
-      for await (const { events, running } of watch.events()) {
+      for await (const events of watch.events()) {
         const full = outbox.write(events);
         if (full) await full;
-        this.#count(running);
+        this.#count(watch.running);
       }
     } catch (error) {
       if (this.#wanted === wanted) this.#wanted = undefined;

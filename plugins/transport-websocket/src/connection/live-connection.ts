@@ -133,7 +133,7 @@ export class LiveConnection {
     if (this.#upgrade.open || this.#checking) return;
     this.#checking = true;
     try {
-      await this.#caller.recheck();
+      await this.#caller.authenticate();
       this.#responses.recheck();
     } catch (error) {
       if (!(error instanceof HttpError) || error.status !== 401) return;

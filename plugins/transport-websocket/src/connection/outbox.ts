@@ -57,11 +57,6 @@ export class Outbox {
     socket.once('close', () => this.#resumeWriters());
   }
 
-  /** Whether the client is so far behind that text should be sent in fewer events. */
-  get isPressed(): boolean {
-    return this.#unread > this.#maxBuffered * RESUME_SHARE;
-  }
-
   /**
    * Writes messages, which leave in one write of the socket if the client is not behind. If it
    * returns a promise, the writer must wait for it: until the client has read most of what was

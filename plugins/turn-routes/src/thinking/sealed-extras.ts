@@ -1,6 +1,6 @@
 import type { PluginState } from '@plugboard/kernel';
 import { type AssistantMessage, type Extra, parseJson } from '@plugboard/kernel/contracts';
-import { ownKey } from './own-key.js';
+import { OwnKey } from './own-key.js';
 import { openText, sealText } from './sealed-text.js';
 
 /**
@@ -20,27 +20,20 @@ export interface ExtrasSeal {
   open(token: string): StepExtras | undefined;
 }
 
-const KEY = 'key';
-
 /**
  * Extras travel through the client, which keeps the conversation: sealed, in a part of the answer
- * that clients send back unread. The key is kept with the state of the entry, so that tokens work
- * after a restart and on every server with the same store.
+ * that clients send back unread.
  */
 export class SealedExtras {
-  readonly #state: PluginState;
-  #key: Promise<Uint8Array> | undefined;
+  readonly #key: OwnKey;
 
   constructor(state: PluginState) {
-    this.#state = state;
+    this.#key = new OwnKey(state, 'key');
   }
 
   /** Undefined if the store cannot be reached: an answer does not depend on its thinking. */
   async for(project: string): Promise<ExtrasSeal | undefined> {
-    this.#key ??= ownKey(this.#state, KEY);
-    const key = await this.#key.catch((): undefined => {
-      this.#key = undefined; // the next request tries again
-    });
+    const key = await this.#key.load().catch(() => undefined);
     return (
       key && { seal: (extras) => sealText(JSON.stringify(extras), key, project), open: (token) => opened(token, key, project) }
     );

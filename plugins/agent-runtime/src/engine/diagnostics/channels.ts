@@ -38,7 +38,6 @@ type Operation = keyof typeof channels;
 
 /** One published operation. */
 export interface Span {
-  /** Adds fields to the context. */
   set(fields: object): void;
   end(): void;
   fail(error: unknown): void;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Extensions, ModelConnector, ToolSource } from '@plugboard/kernel';
 import { parseDuration } from '@plugboard/kernel';
 import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
@@ -7,7 +8,6 @@ import type { AgentSettings } from '../../config.js';
 import { approvalRule, type RuledTool } from './approval-rule.js';
 import { modelNames } from './check-config.js';
 import { overridesParam, summaryParams } from './parameters.js';
-import { readPrompt } from './system-prompt.js';
 import { nameAtModel } from './tool-names.js';
 
 /**
@@ -94,7 +94,6 @@ function register(agent: Agent): Agent {
   return agent;
 }
 
-/** Creates an agent from its settings. */
 export function configuredAgent(
   name: string,
   settings: AgentSettings,
@@ -102,7 +101,8 @@ export function configuredAgent(
   tools: Extensions<ToolSource>,
   resolvePath: (path: string) => string,
 ): Agent {
-  const system = readPrompt(settings, resolvePath);
+  const { system: prompt } = settings;
+  const system = typeof prompt === 'object' ? readFileSync(resolvePath(prompt.file), 'utf8').trimEnd() : prompt;
   return register({
     kind: 'agent',
     name,

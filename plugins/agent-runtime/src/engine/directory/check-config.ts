@@ -2,7 +2,6 @@ import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel/contracts';
 import type { AgentSettings, RuntimeSettings } from '../../config.js';
 import { WRITE } from './approval-rule.js';
-import { promptFile } from './system-prompt.js';
 
 /**
  * Finds what the schema cannot express: unknown references, name clashes, unreadable prompt files.
@@ -105,8 +104,8 @@ function checkModels(agent: AgentSettings, models: readonly string[], withdrawn:
 }
 
 function checkPrompt(agent: AgentSettings, context: CheckContext, at: At): ConfigProblem[] {
-  const file = promptFile(agent);
-  if (file === undefined) return [];
+  if (typeof agent.system !== 'object') return [];
+  const { file } = agent.system;
   try {
     context.readFile(file);
     return [];

@@ -12,7 +12,7 @@ export class AnswerMemory {
   readonly #limit: number;
   #said = 0;
   /** Characters of the arguments of calls that the model is still writing, by the calls' ids. */
-  readonly #written = new Map<string, number>();
+  #written: Map<string, number> | undefined;
 
   /** @param limit of what the model says in the turn, in bytes. */
   constructor(account: Account, limit: number) {
@@ -30,10 +30,11 @@ export class AnswerMemory {
     for (const event of events) {
       bytes += EVENT_SIZE + sizeOfEvent(event);
       if (event.type === 'tool-call-delta') {
+        this.#written ??= new Map();
         this.#written.set(event.id, (this.#written.get(event.id) ?? 0) + event.arguments.length);
       } else if (event.type === 'tool-call') {
-        bytes -= Math.min(event.arguments.length, this.#written.get(event.id) ?? 0);
-        this.#written.delete(event.id);
+        bytes -= Math.min(event.arguments.length, this.#written?.get(event.id) ?? 0);
+        this.#written?.delete(event.id);
       }
     }
     this.#said += bytes;

@@ -50,12 +50,14 @@ export class RequestRates {
    * @param shared the limit of the principal's project, if it has one.
    */
   count(principal: Principal, shared: number | undefined): RequestCount {
-    const own = principal.limits?.requestsPerMinute;
+    const { project, token, tokenId, limits } = principal;
+    const own = limits?.requestsPerMinute;
     if (own === undefined && shared === undefined) return UNLIMITED;
     const now = this.#clock.monotonic();
     const applied: Applied[] = [];
-    if (own !== undefined) applied.push(this.#applied('credential', keyOf(principal), own, now));
-    if (shared !== undefined) applied.push(this.#applied('project', projectKey(principal), shared, now));
+    if (own !== undefined) applied.push(this.#applied('credential', tokenId ?? JSON.stringify([project, token]), own, now));
+    // Differs from every key of a credential: those are ids, or lists of two.
+    if (shared !== undefined) applied.push(this.#applied('project', JSON.stringify([project]), shared, now));
     const refusing = applied.find((one) => left(one) < MINUTE);
     const cost = refusing ? 0 : MINUTE;
     for (const { name } of applied) this.#buckets.delete(name);
@@ -97,13 +99,4 @@ function tooManyRequests(refusing: Applied): TurnError {
   const what = of === 'credential' ? 'its limit of requests per minute' : 'its `requestsPerMinute`, which all its callers share';
   const wait = Math.ceil((MINUTE - left(refusing)) / limit);
   return new TurnError('rate_limited', `This ${of} has reached ${what}. Try again later.`, { retryAfter: wait / 1000 });
-}
-
-function keyOf({ tokenId, project, token }: Principal): string {
-  return tokenId ?? JSON.stringify([project, token]);
-}
-
-/** Differs from every key of a credential: those are ids, or lists of two. */
-function projectKey({ project }: Principal): string {
-  return JSON.stringify([project]);
 }

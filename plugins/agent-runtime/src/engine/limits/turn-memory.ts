@@ -1,4 +1,4 @@
-import { type Clock, type PluginContext, type Principal, parseSize } from '@plugboard/kernel';
+import { type Clock, type PluginContext, parseSize } from '@plugboard/kernel';
 import { Account, type Budget, heapLimit, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../../config.js';
@@ -9,8 +9,9 @@ const WAIT_TIMEOUT = 60_000;
 /** The memory of turns: `limits.memory`. */
 export class TurnMemory {
   readonly budget: Budget;
+  /** The maximum size of the answer of a turn, in bytes. */
+  answerSize = 0;
   readonly #clock: Clock;
-  #answerSize = 0;
 
   constructor(@inject(CONTEXT) { config, clock, budgets }: PluginContext<RuntimeSettings>) {
     this.budget = budgets.memory;
@@ -18,20 +19,9 @@ export class TurnMemory {
     this.reconfigure(config);
   }
 
-  /** Changes the limits. */
   reconfigure({ limits }: RuntimeSettings): void {
     this.budget.resize(limits.memory === undefined ? Math.floor(heapLimit() / 2) : parseSize(limits.memory));
-    this.#answerSize = parseSize(limits.answerSize);
-  }
-
-  /** The maximum size of the answer of a turn, in bytes. */
-  get answerSize(): number {
-    return this.#answerSize;
-  }
-
-  /** Opens the account of a turn whose transport has opened none. */
-  open(principal: Principal): Account {
-    return new Account(this.budget, principal);
+    this.answerSize = parseSize(limits.answerSize);
   }
 
   /**

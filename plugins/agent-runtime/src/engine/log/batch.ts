@@ -32,7 +32,7 @@ export function endOf(batch: Batch): TurnEnd | undefined {
 }
 
 /** Returns a batch without what follows its terminal event. */
-export function sealed(batch: Batch): Batch {
+export function untilEnd(batch: Batch): Batch {
   const index = batch.findIndex(isTerminal);
   return index < 0 || index === batch.length - 1 ? batch : batch.slice(0, index + 1);
 }

@@ -40,11 +40,10 @@ export abstract class LogCursor implements LogPosition {
     if (soFar) return soFar;
     const next = this.#log.at(this.#position);
     if (!next) return undefined;
-    const [batch, size] = next;
     this.#position++;
-    this.#passed += size;
+    this.#passed += next.size;
     this.#log.moved();
-    return batch;
+    return next.batch;
   }
 
   /** The next batch was handed over, past the log. */
@@ -53,7 +52,7 @@ export abstract class LogCursor implements LogPosition {
   }
 
   /** Leaves the log, which no longer keeps anything for it. */
-  protected leaveLog(): void {
+  leave(): void {
     this.#soFar = undefined;
     this.#log.leave(this);
     this.#position = this.#log.end;

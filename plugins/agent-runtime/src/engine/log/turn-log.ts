@@ -8,6 +8,11 @@ const MAX_BEHIND = 64 * 1024;
 /** Bytes that are kept for readers that join later. Beyond it they begin with the turn so far. */
 const MAX_KEPT = 1024 * 1024;
 
+interface SizedBatch {
+  readonly batch: Batch;
+  readonly size: number;
+}
+
 /** Who reads a log. A log is told of no reader that has left. */
 export interface LogPosition {
   /** The position of the next batch. */
@@ -38,10 +43,7 @@ export class TurnLog {
   readonly #readers: LogReader[] = [];
   /** Undefined while nobody has watched. */
   #watchers: LogPosition[] | undefined;
-  #batches: Batch[] = [];
-  /** The size of each batch. */
-  #sizes: number[] = [];
-  /** The position of the first batch. */
+  readonly #batches: SizedBatch[] = [];
   #first = 0;
   #kept = 0;
   /** Bytes of all batches that were kept for a while. */
@@ -58,12 +60,10 @@ export class TurnLog {
     this.#keeps = keeps;
   }
 
-  /** Number of readers. */
   get readers(): number {
     return this.#readers.length;
   }
 
-  /** The position of the next batch to be written. */
   get end(): number {
     return this.#first + this.#batches.length;
   }
@@ -84,10 +84,8 @@ export class TurnLog {
   }
 
   /** The batch at a position that a reader or watcher holds, and its size. */
-  at(position: number): readonly [Batch, number] | undefined {
-    const index = position - this.#first;
-    const batch = this.#batches[index];
-    return batch && [batch, this.#sizes[index] ?? 0];
+  at(position: number): SizedBatch | undefined {
+    return this.#batches[position - this.#first];
   }
 
   addReader(reader: LogReader): void {
@@ -129,8 +127,7 @@ export class TurnLog {
       }
     }
     const size = sizeOf(batch);
-    this.#batches.push(batch);
-    this.#sizes.push(size);
+    this.#batches.push({ batch, size });
     this.#kept += size;
     this.#written += size;
     for (const reader of this.#readers.slice()) reader.wake();
@@ -182,8 +179,7 @@ export class TurnLog {
     for (const { position } of this.#watchers ?? []) if (position < needed) needed = position;
     const dropped = needed - this.#first;
     if (dropped <= 0) return;
-    this.#batches.splice(0, dropped);
-    for (const size of this.#sizes.splice(0, dropped)) this.#kept -= size;
+    for (const { size } of this.#batches.splice(0, dropped)) this.#kept -= size;
     this.#first = needed;
   }
 }

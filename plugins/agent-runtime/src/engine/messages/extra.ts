@@ -22,29 +22,21 @@ export function withOwnExtras(
   });
 }
 
-/** Extras that their provider refused, and those that are not among the digests. */
-const refused = new WeakSet<Extra>();
-const accepted = new WeakSet<Extra>();
 /**
- * Digests of the extras refused last: a session that was evicted from memory is read again as new
- * objects.
+ * Digests of the extras that their provider refused last: a session that was evicted from memory is
+ * read again as new objects.
  */
-const digests = new Set<string>();
-const MAX_DIGESTS = 10_000;
+const refused = new Set<string>();
+const MAX_REFUSED = 10_000;
 
 function isRefused(extra: Extra): boolean {
-  if (refused.has(extra)) return true;
-  if (digests.size === 0 || accepted.has(extra)) return false;
-  const found = digests.has(digestOf(extra));
-  (found ? refused : accepted).add(extra);
-  return found;
+  return refused.size > 0 && refused.has(digestOf(extra));
 }
 
 function refuse(extra: Extra): void {
-  refused.add(extra);
-  digests.add(digestOf(extra));
-  const [oldest] = digests;
-  if (digests.size > MAX_DIGESTS && oldest !== undefined) digests.delete(oldest);
+  refused.add(digestOf(extra));
+  const [oldest] = refused;
+  if (refused.size > MAX_REFUSED && oldest !== undefined) refused.delete(oldest);
 }
 
 /** The provider refused a request with these messages, and accepted it without their extras. */

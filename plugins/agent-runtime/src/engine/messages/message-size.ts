@@ -57,7 +57,6 @@ export function tokensOf(value: Message | readonly ToolDeclaration[]): number {
   return tokens;
 }
 
-/** Estimated tokens of a text. */
 export function estimateTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }

@@ -19,7 +19,6 @@ export class PrefixDigest {
   }
 }
 
-/** The digest of a whole request. */
 export function prefixOf(messages: readonly Message[], tools: readonly ToolDeclaration[]): string {
   const digest = new PrefixDigest(tools);
   for (const message of messages) digest.add(message);

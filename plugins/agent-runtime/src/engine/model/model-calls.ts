@@ -1,11 +1,9 @@
 import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
-import { reasonOf } from '../diagnostics/reason.js';
-import { delay } from './delay.js';
-import { Remedies } from './remedies.js';
+import { reasonOf } from '../diagnostics/log-fields.js';
+import { type Remedies, remediesFor } from './remedies.js';
 
-/** Attempts per connection. */
 const MAX_ATTEMPTS = 3;
 /** Milliseconds before the first and second retry, times 1 to 2. */
 const BACKOFF = [500, 1000];
@@ -18,7 +16,7 @@ const COOLDOWN = 30_000;
 type LogFields = Readonly<Record<string, unknown>>;
 
 /** An answer whose first batch has arrived. */
-export interface Answer {
+export interface ModelAnswer {
   readonly connection: string;
   /** The request that it answers. */
   readonly asked: ModelRequest;
@@ -70,13 +68,13 @@ export class ModelCalls {
     signal: AbortSignal,
     asker: LogFields,
     mayTrim = false,
-  ): Promise<Answer> {
+  ): Promise<ModelAnswer> {
     let last: ModelError | undefined;
     for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
       let request = requestFor(connector, name);
-      const remedies = new Remedies(request, name, connector, mayTrim);
+      let remedies: Remedies | undefined;
       let refusal: ModelError | undefined;
       for (let attempt = 1; ; ) {
         try {
@@ -84,12 +82,13 @@ export class ModelCalls {
           const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
           if (done) throw new ModelError('it ended without an answer.', { retryable: true });
           this.#failures.delete(connector);
-          remedies.accepted();
+          remedies?.accepted();
           return { connection: name, asked: request, first, rest };
         } catch (error) {
           if (signal.aborted || !(error instanceof ModelError)) throw error;
           last = error;
         }
+        remedies ??= remediesFor(request, name, connector, mayTrim);
         const remedy = remedies.after(last);
         if (remedy) {
           refusal ??= last;
@@ -158,5 +157,21 @@ export function modelFailed(error: ModelError | undefined): TurnError {
     retryAfter,
     isUpstream: isUpstream || undefined,
     retryable: retryable || undefined,
+  });
+}
+
+/** Resolves after `ms` milliseconds. @throws the signal's reason if it aborts first. */
+function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = clock.after(ms, () => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal.addEventListener('abort', onAbort, { once: true });
   });
 }

@@ -10,7 +10,7 @@ import type { TurnTools } from '../tools/turn-tools.js';
 import { messagesFor } from './model-messages.js';
 
 /** One model call of a turn. */
-export interface ModelStep {
+export interface ModelCall {
   readonly agent: Agent;
   readonly turn: Turn;
   readonly tools: TurnTools;
@@ -27,14 +27,14 @@ export interface ModelStep {
 }
 
 /** The request of a step to one connection, with what that connection takes. */
-export function modelRequest(connector: ModelConnector, name: string, step: ModelStep): ModelRequest {
-  const { agent, turn, tools, conversation, account, headers } = step;
+export function modelRequest(connector: ModelConnector, name: string, call: ModelCall): ModelRequest {
+  const { agent, turn, tools, conversation, account, headers } = call;
   const { declarations, streamed } = tools;
-  const fitting = fittingMessages(connector, agent, turn, step.messages, declarations);
+  const fitting = fittingMessages(connector, agent, turn, call.messages, declarations);
   return {
     messages: withOwnExtras(withoutRefusedMedia(messagesFor(connector, fitting), connector), name, declarations),
     tools: declarations,
-    params: supportedParams(connector, turn, step.number),
+    params: supportedParams(connector, turn, call.number),
     incremental: turn.incremental,
     streamedTools: streamed,
     requestId: turn.requestId,

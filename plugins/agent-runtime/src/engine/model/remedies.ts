@@ -16,72 +16,67 @@ const REASONS = {
 
 type Reason = keyof typeof REASONS;
 
+/** What is left to ask a provider that refused a request. */
+export interface Remedies {
+  /**
+   * The messages to send after this failure, and why, for the log. Undefined if nothing is left.
+   */
+  after(error: ModelError): { readonly messages: readonly Message[]; readonly reason: string } | undefined;
+  /** The provider accepted the last messages: what they lack is not sent to it again. */
+  accepted(): void;
+}
+
 /**
  * Asks again for what a provider refused, with less of the conversation each time, so that nothing
  * that a session holds makes it fail for good (R-086): without what the provider attached to its
  * answers, without earlier images and files, without the oldest turns.
+ *
+ * @param mayTrim whether the oldest turns may be left out.
  */
-export class Remedies {
-  readonly #asked: ModelRequest;
-  readonly #connection: string;
-  readonly #connector: ModelConnector;
-  readonly #mayTrim: boolean;
-  readonly #applied = new Set<Reason>();
-  #shares = SHARES;
-  #messages: readonly Message[];
-
-  /** @param mayTrim whether the oldest turns may be left out. */
-  constructor(asked: ModelRequest, connection: string, connector: ModelConnector, mayTrim: boolean) {
-    this.#asked = asked;
-    this.#messages = asked.messages;
-    this.#connection = connection;
-    this.#connector = connector;
-    this.#mayTrim = mayTrim;
-  }
-
-  /**
-   * The messages to send after this failure, and why, for the log. Undefined if nothing is left.
-   */
-  after(error: ModelError): { readonly messages: readonly Message[]; readonly reason: string } | undefined {
-    if (!error.isRequestFault || error.code === 'content_filter') return undefined;
-    for (const reason of reasonsOf(error)) {
-      const messages = this.#apply(reason);
-      if (messages === undefined) continue;
-      this.#messages = messages;
-      this.#applied.add(reason);
-      return { messages, reason: REASONS[reason] };
-    }
-    return undefined;
-  }
-
-  /** The provider accepted the last messages: what they lack is not sent to it again. */
-  accepted(): void {
-    if (this.#applied.has('extras')) refuseExtras(this.#asked.messages);
-    if (this.#applied.has('media')) refuseMedia(this.#asked.messages, this.#connector);
-  }
-
-  /** Undefined if it changes nothing. */
-  #apply(reason: Reason): readonly Message[] | undefined {
-    if (reason === 'length') return this.#trimmed();
-    const messages = reason === 'extras' ? withoutExtras(this.#messages) : withoutEarlierMedia(this.#messages);
-    if (messages === this.#messages) return undefined;
-    // What the provider attached to answers after a changed message belonged to it as it was
-    // (AI-8).
-    return reason === 'media' ? withOwnExtras(messages, this.#connection, this.#asked.tools) : messages;
-  }
+export function remediesFor(asked: ModelRequest, connection: string, connector: ModelConnector, mayTrim: boolean): Remedies {
+  const applied = new Set<Reason>();
+  let shares = SHARES;
+  let { messages } = asked;
 
   /** Without the oldest turns. What the provider attached to its answers belonged to these. */
-  #trimmed(): readonly Message[] | undefined {
-    if (!this.#mayTrim) return undefined;
-    const size = this.#messages.reduce((sum, message) => sum + tokensOf(message), 0);
-    for (const [index, share] of this.#shares.entries()) {
-      const messages = trimConversation(this.#messages, size * share);
-      if (messages.length === this.#messages.length) continue;
-      this.#shares = SHARES.slice(index + 1);
-      return withoutExtras(messages);
+  const trimmed = (): readonly Message[] | undefined => {
+    const size = messages.reduce((sum, message) => sum + tokensOf(message), 0);
+    for (const [index, share] of mayTrim ? shares.entries() : []) {
+      const left = trimConversation(messages, size * share);
+      if (left.length === messages.length) continue;
+      shares = SHARES.slice(index + 1);
+      return withoutExtras(left);
     }
     return undefined;
-  }
+  };
+
+  /** Undefined if it changes nothing. */
+  const apply = (reason: Reason): readonly Message[] | undefined => {
+    if (reason === 'length') return trimmed();
+    const left = reason === 'extras' ? withoutExtras(messages) : withoutEarlierMedia(messages);
+    if (left === messages) return undefined;
+    // What the provider attached to answers after a changed message belonged to it as it was
+    // (AI-8).
+    return reason === 'media' ? withOwnExtras(left, connection, asked.tools) : left;
+  };
+
+  return {
+    after(error) {
+      if (!error.isRequestFault || error.code === 'content_filter') return undefined;
+      for (const reason of reasonsOf(error)) {
+        const left = apply(reason);
+        if (left === undefined) continue;
+        messages = left;
+        applied.add(reason);
+        return { messages, reason: REASONS[reason] };
+      }
+      return undefined;
+    },
+    accepted() {
+      if (applied.has('extras')) refuseExtras(asked.messages);
+      if (applied.has('media')) refuseMedia(asked.messages, connector);
+    },
+  };
 }
 
 /**

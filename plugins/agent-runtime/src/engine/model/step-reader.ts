@@ -1,34 +1,44 @@
-import type { AgentEvent, ModelEvent } from '@plugboard/kernel';
-import { ModelError } from '@plugboard/kernel';
-import type { ModelEnd, ModelToolCall } from '@plugboard/kernel/contracts';
+import { type AgentEvent, type IdSource, ModelError, type ModelEvent } from '@plugboard/kernel';
+import type { ModelEnd, ModelToolCall, ModelToolCallDelta } from '@plugboard/kernel/contracts';
 import { NO_USAGE, SHAPE_LIMITS, type Usage } from '@plugboard/kernel/contracts';
-import type { StreamedCalls } from './streamed-calls.js';
 
-function tooManyCalls(): ModelError {
-  return new ModelError(`its answer has more than ${SHAPE_LIMITS.calls} tool calls.`, { retryable: false });
+const NONE: readonly string[] = [];
+
+interface StreamedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly pieces: string[];
 }
 
 /**
  * Reads one model call: collects what the loop needs and returns the events for the readers of the
  * turn.
+ *
+ * Each tool call gets a unique, unguessable id (S-43): models repeat ids, such as `call_0` in every
+ * answer. A call that callers see while the model writes it gets its id with its first piece, and
+ * must then continue as it began.
  */
 export class StepReader {
   usage: Usage = NO_USAGE;
   hasText = false;
   /** The connection that answers; empty before it has begun. */
   connection = '';
-  #calls: ModelToolCall[] = [];
+  readonly #ids: IdSource;
+  readonly #streamedTools: readonly string[];
+  readonly #onRead: ((batch: readonly ModelEvent[]) => void) | undefined;
+  readonly #calls: ModelToolCall[] = [];
+  /** By the model's ids. Most steps have none. */
+  #streamed: Map<string, StreamedCall> | undefined;
   #end: ModelEnd | undefined;
-  readonly #onRead: (batch: readonly ModelEvent[]) => void;
-  readonly #streamed: StreamedCalls | undefined;
 
   /**
+   * @param streamedTools the names of the tools whose calls the readers see early.
    * @param onRead receives each batch before it is held. May throw.
-   * @param streamed the calls that the readers see early, if there may be any.
    */
-  constructor(onRead: (batch: readonly ModelEvent[]) => void = () => {}, streamed?: StreamedCalls) {
+  constructor(ids: IdSource, streamedTools = NONE, onRead?: (batch: readonly ModelEvent[]) => void) {
+    this.#ids = ids;
+    this.#streamedTools = streamedTools;
     this.#onRead = onRead;
-    this.#streamed = streamed;
   }
 
   /**
@@ -37,7 +47,7 @@ export class StepReader {
    * @throws ModelError if a call is another than it began, or for too many calls.
    */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
-    this.#onRead(batch);
+    this.#onRead?.(batch);
     let shown: AgentEvent[] | undefined;
     for (let i = 0; i < batch.length; i++) {
       const event = batch[i] as ModelEvent;
@@ -55,17 +65,18 @@ export class StepReader {
           break;
         case 'tool-call-delta': {
           shown ??= batch.slice(0, i) as AgentEvent[];
-          const delta = this.#streamed?.add(event);
+          const delta = this.#addPiece(event);
           if (delta) shown.push(delta);
           break;
         }
         case 'tool-call':
           shown ??= batch.slice(0, i) as AgentEvent[];
-          if (this.#calls.push(event) > SHAPE_LIMITS.calls) throw tooManyCalls();
+          if (this.#calls.push(event) > SHAPE_LIMITS.calls)
+            throw new ModelError(`its answer has more than ${SHAPE_LIMITS.calls} tool calls.`, { retryable: false });
           break;
         case 'end':
           this.#end = event;
-          if (!this.#isCut) this.#streamed?.check(this.#calls);
+          if (!this.#isCut) this.#checkPieces();
           return shown ?? (batch.slice(0, i) as AgentEvent[]);
       }
     }
@@ -76,6 +87,13 @@ export class StepReader {
   takeNext(result: IteratorResult<readonly ModelEvent[], unknown>): readonly AgentEvent[] {
     if (result.done) throw new ModelError('its answer was cut off.', { retryable: true });
     return this.take(result.value);
+  }
+
+  /** The id of a complete call. To be asked once per call. */
+  takeId({ id }: ModelToolCall): string {
+    const streamed = this.#streamed?.get(id);
+    this.#streamed?.delete(id);
+    return streamed?.id ?? this.#newId();
   }
 
   get hasEnded(): boolean {
@@ -114,4 +132,39 @@ export class StepReader {
   get #isCut(): boolean {
     return this.reason === 'length' || this.reason === 'content_filter';
   }
+
+  /** Returns the event for the readers of the turn; undefined if they do not see the call yet. */
+  #addPiece({ id, name, arguments: piece }: ModelToolCallDelta): AgentEvent | undefined {
+    if (!this.#streamedTools.includes(name)) return undefined;
+    this.#streamed ??= new Map();
+    const call = this.#streamed.get(id) ?? { id: this.#newId(), name, pieces: [] };
+    this.#streamed.set(id, call);
+    call.pieces.push(piece);
+    return { type: 'tool-call-delta', id: call.id, name: call.name, arguments: piece };
+  }
+
+  /** @throws ModelError if a complete call is not the one that was streamed. */
+  #checkPieces(): void {
+    if (!this.#streamed) return;
+    const byId = new Map(this.#calls.toReversed().map((call) => [call.id, call])); // the first one counts
+    for (const [id, streamed] of this.#streamed) {
+      const call = byId.get(id);
+      if (!call || call.name !== streamed.name || !beginsWith(call.arguments, streamed.pieces)) {
+        throw new ModelError(`it changed a call of the tool '${streamed.name}' that was already sent.`, { retryable: false });
+      }
+    }
+  }
+
+  #newId(): string {
+    return `call_${this.#ids.base62(24)}`;
+  }
+}
+
+function beginsWith(text: string, pieces: readonly string[]): boolean {
+  let position = 0;
+  for (const piece of pieces) {
+    if (!text.startsWith(piece, position)) return false;
+    position += piece.length;
+  }
+  return true;
 }

@@ -1,5 +1,10 @@
 import type { Clock, Turn } from '@plugboard/kernel';
-import { SETTLE_TIMEOUT } from '../log/settle-timeout.js';
+
+/**
+ * How long a turn or a tool may go on after it was aborted, in milliseconds. After that the turn is
+ * overdue or the tool abandoned, and what waits for it continues.
+ */
+export const SETTLE_TIMEOUT = 5_000;
 
 interface AbandonedTool {
   readonly turn: Turn;

@@ -6,12 +6,12 @@ export class ToolRefused extends Error {
   override readonly name = 'ToolRefused';
 }
 
-/** An interceptor asked for a person's approval. The tool did not run. */
-export class ToolPostponed extends Error {
-  override readonly name = 'ToolPostponed';
+/** A person must decide about the call first, because of an interceptor. The tool did not run. */
+export class Postponed extends Error {
+  override readonly name = 'Postponed';
 
-  /** @param input the arguments that would run, as JSON, if not those of the call. */
-  constructor(readonly input?: string) {
+  /** @param input the arguments that would run, as JSON. */
+  constructor(readonly input: string) {
     super('the call waits for a person; let this error pass');
   }
 }
@@ -34,31 +34,32 @@ export class InterceptorFailed extends Error {
  *
  * @param validate returns what is wrong with arguments that an interceptor changed.
  * @param run runs the tool.
- * @param mayPostpone whether the call can wait: if not, `postpone` does nothing.
- * @throws ToolRefused, ToolPostponed, InterceptorFailed, or the error of the tool.
+ * @param complete returns the arguments of a call that can wait: of any other, `postpone` does
+ *   nothing.
+ * @throws ToolRefused, Postponed, InterceptorFailed, or the error of the tool.
  */
 export async function runIntercepted(
   interceptors: readonly Contribution<ToolInterceptor>[],
   call: Omit<InterceptedCall, 'postpone'>,
   validate: (input: InterceptedCall['input']) => string | undefined,
   run: (input: InterceptedCall['input']) => Promise<ToolOutput>,
-  mayPostpone: boolean,
+  complete: (() => string) | undefined,
 ): Promise<ToolOutput> {
   /** The interceptor that threw an error first; undefined for errors of the tool. */
   const origins = new Map<unknown, string | undefined>();
   let tool: Promise<ToolOutput> | undefined;
-  let postponed: ToolPostponed | undefined;
+  let postponed: Postponed | undefined;
   const postpone = () => {
-    if (!mayPostpone) return;
+    if (!complete) return;
     if (tool) throw new Error('postpone() was called after the tool had started; call it before next(call)');
-    postponed = new ToolPostponed();
+    postponed = new Postponed(complete());
     throw postponed;
   };
   const runTool = async (input: InterceptedCall['input']) => {
     try {
       return await run(input);
     } catch (error) {
-      if (error instanceof ToolPostponed) postponed = error;
+      if (error instanceof Postponed) postponed = error;
       origins.set(error, undefined);
       throw error;
     }

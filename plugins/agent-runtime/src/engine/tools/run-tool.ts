@@ -1,7 +1,7 @@
 import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
-import { completeArguments } from './complete-arguments.js';
-import { InterceptorFailed, runIntercepted, ToolPostponed, ToolRefused } from './intercept-tool.js';
+import { InterceptorFailed, Postponed, runIntercepted, ToolRefused } from './intercept-tool.js';
+import { completeArguments } from './tool-arguments.js';
 import type { AgentTool } from './toolbox.js';
 
 /** Characters of the images of one result, as data URLs: they are sent to the model and stored. */
@@ -14,12 +14,6 @@ export interface ToolOutcome {
   /** As data URLs. */
   readonly images: readonly string[];
   readonly isError: boolean;
-}
-
-/** A person must decide about the call first, because of an interceptor. It did not run. */
-export class Postponed {
-  /** @param input the arguments that would run, as JSON. */
-  constructor(readonly input: string) {}
 }
 
 interface ToolRunOptions {
@@ -96,13 +90,13 @@ async function attempt(
     };
     const textOf = (changed: InterceptedCall['input']) => completeArguments(changed, tool.inputSchema);
     const run = async (passed: InterceptedCall['input']) => {
-      if (shown !== undefined && textOf(passed) !== shown) throw new ToolPostponed(textOf(passed));
+      if (shown !== undefined && textOf(passed) !== shown) throw new Postponed(textOf(passed));
       return tool.run(passed, call);
     };
-    const output = await runIntercepted(interceptors, intercepted, validate, run, mayPostpone);
+    const output = await runIntercepted(interceptors, intercepted, validate, run, mayPostpone ? () => textOf(input) : undefined);
     return toOutcome(output, limits.result, seesImages);
   } catch (error) {
-    if (error instanceof ToolPostponed) return new Postponed(error.input ?? completeArguments(input, tool.inputSchema));
+    if (error instanceof Postponed) return error;
     if (error instanceof ToolRefused) return toolError(truncate(error.message, limits.result));
     if (!(error instanceof InterceptorFailed)) return toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result));
     log.error(

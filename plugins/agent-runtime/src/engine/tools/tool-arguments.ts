@@ -14,6 +14,8 @@ const MAX_COLLECTED = 16_384;
 /** Mistakes that the model is told of. */
 const MAX_MISTAKES = 5;
 
+type Schema = Readonly<Record<string, unknown>>;
+
 /** Parses and validates the arguments of a tool call. */
 export type ArgumentsValidator = (text: string) => ArgumentsResult;
 
@@ -32,7 +34,7 @@ type ArgumentsResult =
  */
 export function argumentsValidator(tool: Tool, onUnmatchable: (patterns: readonly string[]) => void): ArgumentsValidator {
   const { $schema, ...own } = tool.inputSchema;
-  let schema: Readonly<Record<string, unknown>> = { type: 'object', ...own };
+  let schema: Schema = { type: 'object', ...own };
   checkSchema(() => checkParts(schema) ?? JSON.stringify(schema));
   const unmatchable = new Set<string>();
   let validate = isSimple(schema) ? undefined : compile({ ...schema, $schema }, true, (pattern) => unmatchable.add(pattern));
@@ -53,7 +55,7 @@ export function argumentsValidator(tool: Tool, onUnmatchable: (patterns: readonl
 }
 
 function compile(
-  schema: Readonly<Record<string, unknown>>,
+  schema: Schema,
   allErrors: boolean,
   linearPatterns: true | ((unmatchable: string) => void) = true,
 ): ValueValidator {
@@ -92,4 +94,27 @@ function notAnObject(text: string): ArgumentsResult {
 /** Whether the text means "no arguments", in the forms that models write. */
 export function isEmptyArguments(text: string): boolean {
   return text.trim() === '' || text.trim() === 'null';
+}
+
+/**
+ * The arguments of a call as they run, as JSON: with the defaults of the tool's schema, and the
+ * properties in its order. A person decides about this text (S-74).
+ */
+export function completeArguments(input: Readonly<Record<string, unknown>>, schema: Schema): string {
+  return JSON.stringify(inOrder(input, schema));
+}
+
+function inOrder(value: unknown, schema: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { properties, items } = fieldsOf(schema);
+  if (Array.isArray(value)) return value.map((item: unknown) => inOrder(item, items));
+  const known = fieldsOf(properties);
+  const fields = value as Schema;
+  const names = Object.keys(known).filter((name) => Object.hasOwn(fields, name));
+  const others = Object.keys(fields).filter((name) => !Object.hasOwn(known, name));
+  return Object.fromEntries([...names, ...others].map((name) => [name, inOrder(fields[name], known[name])]));
+}
+
+function fieldsOf(value: unknown): Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Schema) : {};
 }

@@ -4,53 +4,52 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
+import { Postponed } from './intercept-tool.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
-import { Postponed, runTool, type ToolOutcome, toolError } from './run-tool.js';
+import { runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
-/** A call that the server runs. */
 export interface ServerCall {
   readonly call: TurnToolCall;
   /** Number of the call in the turn, from 0. */
   readonly index: number;
-  /** Whether the model made the same call too often in a row. */
-  readonly isRepeated?: boolean;
-  /** The result of a valid call that does not run. */
+  /** The result of a call that does not run. */
   readonly instead?: ToolOutcome | undefined;
-  /** Present for a call of an earlier turn, or of a person. */
+  /** Present for a call of an earlier turn. */
   readonly owned?: OwnedCall;
 }
 
-/** Runs a call, within the limits of its tool. */
-export type CallRun = () => Promise<ToolOutcome | Postponed>;
-
-/** A call that somebody other than the turn decides about. Tool interceptors cannot postpone it. */
+/** A call of an earlier turn, which decides itself what becomes of it. */
 export interface OwnedCall {
   /** The turn that made the call. */
   readonly turnId: string;
   /** The caller of that turn. */
   readonly principal: Principal;
   /** The only arguments that may run, as JSON. */
-  readonly shown?: string;
-  /** Runs the call, or says what becomes of it instead. */
-  settle(tool: AgentTool | undefined, run: CallRun): Promise<ToolOutcome | TurnApproval>;
+  readonly shown: string;
+  /** Runs the call within the limits of its tool, or says what becomes of it instead. */
+  settle(tool: AgentTool | undefined, run: () => Promise<ToolOutcome | Postponed>): Promise<ToolOutcome | TurnApproval>;
 }
 
-/** What the calls of a turn share. */
 interface ToolContext {
   readonly toolbox: Toolbox;
   readonly agent: Agent;
   readonly turn: Turn;
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
-  /**
-   * A tool interceptor asks for a person. Returns the result of the call, or that it waits.
-   * @param complete the arguments that would run, as JSON.
-   */
-  onPostponed(own: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
+  /** Takes calls that interceptors let wait. Absent if none can. */
+  readonly pending: PostponedCalls | undefined;
 }
 
-/** What the calls of one step share. */
-interface Step extends ToolContext {
+export interface PostponedCalls {
+  /**
+   * A tool interceptor lets a call wait. Returns its result if it cannot.
+   * @param complete the arguments that would run, as JSON.
+   */
+  postpone(call: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
+}
+
+/** What calls that run at the same time share. */
+interface RunningCalls extends ToolContext {
   /** Aborts when the calls must end. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void;
@@ -86,9 +85,9 @@ export class ToolRunner {
     const onTurnEnd = () => end.abort(turn.signal.reason);
     turn.signal.addEventListener('abort', onTurnEnd, { once: true });
     if (turn.signal.aborted) onTurnEnd();
-    const step = { ...context, emit, signal: end.signal };
+    const together = { ...context, emit, signal: end.signal };
     for (const own of calls) {
-      this.#result(own, step).then(
+      this.#result(own, together).then(
         (result) => {
           running--;
           emit(result);
@@ -128,69 +127,54 @@ export class ToolRunner {
     return this.#abandonedTools.settled(turn);
   }
 
-  async #result(own: ServerCall, step: Step): Promise<TurnToolResult | TurnApproval> {
-    const { call } = own;
+  async #result(own: ServerCall, running: RunningCalls): Promise<TurnToolResult | TurnApproval> {
+    const { id, name, tool: asked } = own.call;
+    const { turn, toolbox, pending } = running;
     const started = this.#clock.monotonic();
     const headers: Record<string, string> = {};
-    const span = startSpan('tool', () => ({
-      turn: step.turn,
-      id: call.id,
-      entry: call.tool?.entry,
-      tool: call.tool?.name,
-      headers,
-    }));
+    const span = startSpan('tool', () => ({ turn, id, entry: asked?.entry, tool: asked?.name, headers }));
     try {
-      const known = step.toolbox.tools.get(call.name);
-      const run = () => this.#outcome(own, known, step, headers);
-      const outcome = await (own.owned ? own.owned.settle(known, run) : this.#settle(own, known, run, step));
+      const known = toolbox.tools.get(name);
+      const run = () => this.#outcome(own, known, running, headers);
+      let outcome = await (own.owned ? own.owned.settle(known, run) : run());
+      if (outcome instanceof Postponed) {
+        if (!known || !pending) throw outcome;
+        outcome = pending.postpone(own, known, outcome.input);
+      }
       if ('type' in outcome) {
         span.end();
         return outcome;
       }
       span.set({ isError: outcome.isError });
       span.end();
-      return { type: 'tool-result', id: call.id, ...outcome, milliseconds: Math.round(this.#clock.monotonic() - started) };
+      return { type: 'tool-result', id, ...outcome, milliseconds: Math.round(this.#clock.monotonic() - started) };
     } catch (error) {
       span.fail(error);
       throw error;
     }
   }
 
-  /** The result of a call of this turn, unless it waits. */
-  async #settle(
-    own: ServerCall,
-    known: AgentTool | undefined,
-    run: CallRun,
-    { onPostponed }: Step,
-  ): Promise<ToolOutcome | TurnApproval> {
-    const outcome = await run();
-    return outcome instanceof Postponed && known ? onPostponed(own, known, outcome.input) : (outcome as ToolOutcome);
-  }
-
   async #outcome(
-    { call, index, isRepeated, instead, owned }: ServerCall,
+    { call, index, instead, owned }: ServerCall,
     known: AgentTool | undefined,
-    { toolbox, agent, turn, interceptors, signal, emit }: Step,
+    { toolbox, agent, turn, interceptors, pending, signal, emit }: RunningCalls,
     headers: Record<string, string>,
   ): Promise<ToolOutcome | Postponed> {
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
       return toolError(`There is no tool "${call.name}". ${names === '' ? 'There are no tools' : `Available tools: ${names}`}.`);
     }
-    if (isRepeated) {
-      return toolError('Repeated call: this call was just made with the same arguments. Use its result or try something else.');
-    }
+    if (instead) return instead;
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
-    if (instead) return instead;
-    const progress = new ProgressReports(call.id, this.#clock, emit).report;
+    const { report: progress } = new ProgressReports(call.id, this.#clock, emit);
     const { session, requestId, metadata } = turn;
     const { turnId, principal } = owned ?? { turnId: turn.id, principal: turn.principal };
     const caller = { principal, session, requestId, metadata };
     const context = { id: call.id, turnId, index, agent: agent.name, ...caller, headers, progress };
     return runTool(known, checked.input, context, {
       interceptors,
-      mayPostpone: owned === undefined,
+      mayPostpone: pending !== undefined && !owned,
       shown: owned?.shown,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,

@@ -1,14 +1,29 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource } from '@plugboard/kernel';
+import {
+  type ConfigProblem,
+  type Contribution,
+  type Extensions,
+  type Logger,
+  parseDuration,
+  parseSize,
+  type Tool,
+  type ToolSource,
+} from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
 import { nameAtModel } from '../directory/tool-names.js';
 import { AcceptedTools, type JudgedTool } from './accepted-tools.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
-import { type ToolLimits, toolLimits } from './tool-limits.js';
 import { listMistake, toolMistake } from './tool-mistakes.js';
 
-/** A tool of an agent. */
+/** The limits of an entry under `tools`. */
+interface ToolLimits {
+  /** Time limit of one call and its interceptors, in milliseconds. */
+  readonly timeout: number;
+  /** Longest result for the model, in bytes. */
+  readonly result: number;
+}
+
 export interface AgentTool extends JudgedTool {
   readonly entry: string;
   readonly tool: Tool;
@@ -26,7 +41,7 @@ export interface Toolbox {
   readonly tools: ReadonlyMap<string, AgentTool>;
 }
 
-const EMPTY: Toolbox = { declarations: [], tools: new Map() };
+export const NO_TOOLS: Toolbox = { declarations: [], tools: new Map() };
 
 /** Schemas, of a few milliseconds each, that are compiled before others have their turn. */
 const COMPILED_AT_ONCE = 4;
@@ -34,10 +49,10 @@ const COMPILED_AT_ONCE = 4;
 /** Distinct warnings that are remembered, so that each is logged once. */
 const WARNINGS = 500;
 
-interface CachedToolbox {
-  readonly sources: readonly Contribution<ToolSource>[];
-  readonly listed: readonly (readonly Tool[])[];
-  readonly toolbox: Toolbox;
+/** A source of an agent's tools, and what it lists. */
+interface ListedSource {
+  readonly source: Contribution<ToolSource>;
+  readonly tools: readonly Tool[];
 }
 
 /**
@@ -50,7 +65,7 @@ interface CachedToolbox {
 export class Toolboxes {
   readonly #sources: Extensions<ToolSource>;
   readonly #log: Logger;
-  readonly #cache = new Map<readonly string[], CachedToolbox>();
+  readonly #cache = new Map<readonly string[], { readonly listed: readonly ListedSource[]; readonly toolbox: Toolbox }>();
   /** Undefined for a tool whose schema is invalid. */
   readonly #checks = new WeakMap<Tool, ArgumentsValidator | undefined>();
   #accepted = new AcceptedTools();
@@ -72,16 +87,16 @@ export class Toolboxes {
 
   /** @param patterns the agent's own array, which is the cache key. */
   async of(patterns: readonly string[], signal: AbortSignal): Promise<Toolbox> {
-    if (patterns.length === 0) return EMPTY;
+    if (patterns.length === 0) return NO_TOOLS;
     const cached = this.#cache.get(patterns);
-    const sources = cached?.sources ?? this.#sourcesOf(patterns);
+    const sources = cached?.listed.map(({ source }) => source) ?? this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map((source) => this.#list(source, signal)));
-    if (cached && listed.every((tools, index) => isSameList(tools, cached.listed[index] ?? []))) return cached.toolbox;
-    await this.#compile(patterns, sources, listed);
-    const toolbox = this.#build(patterns, sources, listed, (clash) =>
+    if (cached && listed.every(({ tools }, index) => isSameList(tools, cached.listed[index]?.tools ?? []))) return cached.toolbox;
+    await this.#compile(patterns, listed);
+    const toolbox = this.#build(patterns, listed, (clash) =>
       this.#warnOnce(`${clash}; the newer one was skipped. Rename one of the entries, or list the tools to allow by name`),
     );
-    this.#cache.set(patterns, { sources, listed, toolbox });
+    this.#cache.set(patterns, { listed, toolbox });
     return toolbox;
   }
 
@@ -102,50 +117,54 @@ export class Toolboxes {
    */
   async problems(patterns: readonly string[], signal: AbortSignal): Promise<ConfigProblem[]> {
     const problems: ConfigProblem[] = [];
-    const sources = this.#sourcesOf(patterns);
-    const listed: (readonly Tool[])[] = [];
-    for (const { name, value } of sources) {
-      const found = await firstList(value, signal);
-      if (typeof found !== 'string') {
-        this.#accepted.listed(value, found);
-        listed.push(found);
+    const listed: ListedSource[] = [];
+    for (const source of this.#sourcesOf(patterns)) {
+      const tools = await firstList(source.value, signal);
+      if (typeof tools !== 'string') {
+        this.#accepted.listed(source.value, tools);
+        listed.push({ source, tools });
       } else {
-        const path = [patterns.findIndex((pattern) => toolEntry(pattern) === name)];
-        problems.push({ path, message: ofPlugin(name, found) });
+        const path = [patterns.findIndex((pattern) => toolEntry(pattern) === source.name)];
+        problems.push({ path, message: ofPlugin(source.name, tools) });
       }
     }
     if (problems.length > 0) return problems;
-    this.#build(patterns, sources, listed, (clash) =>
+    this.#build(patterns, listed, (clash) =>
       problems.push({ path: [], message: `${clash}; rename one of the entries, or list the tools to allow by name` }),
     );
     for (const [index, pattern] of patterns.entries()) {
       const entry = toolEntry(pattern);
       const wanted = pattern.slice(entry.length + 1);
-      const offered = listed[sources.findIndex(({ name }) => name === entry)]?.map(({ name }) => name);
+      const offered = listed.find(({ source }) => source.name === entry)?.tools.map(({ name }) => name);
       if (!offered || wanted === '' || wanted === '*' || offered.includes(wanted)) continue;
-      problems.push({
-        path: [index],
-        message: `unknown tool "${wanted}"; entry "${entry}" offers ${offered.join(', ') || 'nothing'}`,
-      });
+      const message = `unknown tool "${wanted}"; entry "${entry}" offers ${offered.join(', ') || 'nothing'}`;
+      problems.push({ path: [index], message });
     }
     return problems;
   }
 
-  /** Compiles the schemas of new tools. A source may list 1,000 of them (S-75). */
-  async #compile(
+  /** The tools that patterns allow, without malformed ones. */
+  *#allowed(
     patterns: readonly string[],
-    sources: readonly Contribution<ToolSource>[],
-    listed: readonly (readonly Tool[])[],
-  ): Promise<void> {
-    let compiled = 0;
-    for (const [index, { name }] of sources.entries()) {
-      for (const tool of listed[index] ?? []) {
-        if (this.#checks.has(tool) || !this.#isWellFormed(name, tool)) continue;
-        if (!patterns.some((pattern) => matches(pattern, name, tool.name))) continue;
-        this.#checkOf(name, tool);
-        compiled++;
-        if (compiled % COMPILED_AT_ONCE === 0) await setImmediate();
+    listed: readonly ListedSource[],
+  ): Generator<readonly [tool: Tool, source: Contribution<ToolSource>]> {
+    for (const { source, tools } of listed) {
+      for (const tool of tools) {
+        const mistake = toolMistake(tool);
+        if (mistake !== undefined) this.#warnOnce(ofPlugin(source.name, `${mistake} and was skipped`));
+        else if (patterns.some((pattern) => matches(pattern, source.name, tool.name))) yield [tool, source];
       }
+    }
+  }
+
+  /** Compiles the schemas of new tools. A source may list 1,000 of them (S-75). */
+  async #compile(patterns: readonly string[], listed: readonly ListedSource[]): Promise<void> {
+    let compiled = 0;
+    for (const [tool, { name }] of this.#allowed(patterns, listed)) {
+      if (this.#checks.has(tool)) continue;
+      this.#checkOf(name, tool);
+      compiled++;
+      if (compiled % COMPILED_AT_ONCE === 0) await setImmediate();
     }
   }
 
@@ -156,62 +175,48 @@ export class Toolboxes {
   }
 
   /** A source that fails keeps the tools it had. */
-  async #list({ name, value }: Contribution<ToolSource>, signal: AbortSignal): Promise<readonly Tool[]> {
+  async #list(source: Contribution<ToolSource>, signal: AbortSignal): Promise<ListedSource> {
+    const { name, value } = source;
     try {
-      const listed = await value.tools(signal);
-      const mistake = listMistake(listed);
+      const tools = await value.tools(signal);
+      const mistake = listMistake(tools);
       if (mistake !== undefined) throw new Error(mistake);
       this.#accepted.listed(
         value,
-        listed.filter((tool) => toolMistake(tool) === undefined),
+        tools.filter((tool) => toolMistake(tool) === undefined),
       );
-      this.#lastListed.set(value, listed);
+      this.#lastListed.set(value, tools);
       this.#failing.delete(value);
-      return listed;
+      return { source, tools };
     } catch (err) {
       signal.throwIfAborted();
       if (!this.#failing.has(value)) this.#log.warn({ err, entry: `tools.${name}` }, `${LIST_FAILED}; it keeps the tools it had`);
       this.#failing.add(value);
-      return this.#lastListed.get(value) ?? [];
+      return { source, tools: this.#lastListed.get(value) ?? [] };
     }
   }
 
-  #build(
-    patterns: readonly string[],
-    sources: readonly Contribution<ToolSource>[],
-    listed: readonly (readonly Tool[])[],
-    onClash: (clash: string) => void,
-  ): Toolbox {
+  #build(patterns: readonly string[], listed: readonly ListedSource[], onClash: (clash: string) => void): Toolbox {
     const declarations: ToolDeclaration[] = [];
     const tools = new Map<string, AgentTool>();
     const owners = this.#owners.get(patterns) ?? new Map<string, string>();
     this.#owners.set(patterns, owners);
-    sources.forEach((source, index) => {
-      for (const tool of listed[index] ?? []) {
-        if (!this.#isWellFormed(source.name, tool)) continue;
-        if (!patterns.some((pattern) => matches(pattern, source.name, tool.name))) continue;
-        const name = nameAtModel(source.name, tool.name, source.value.single ?? false);
-        const owner = owners.get(name);
-        if (tools.has(name) || (owner !== undefined && owner !== label(source.name, tool))) {
-          onClash(`two tools have the name "${name}" at the model: ${owner} and ${label(source.name, tool)}`);
-          continue;
-        }
-        const check = this.#checkOf(source.name, tool);
-        if (!check) continue;
-        owners.set(name, label(source.name, tool));
-        const judged = this.#accepted.judge(source.value, tool);
-        tools.set(name, { ...judged, entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
-        declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
+    for (const [tool, { name: entry, value, shared }] of this.#allowed(patterns, listed)) {
+      const name = nameAtModel(entry, tool.name, value.single ?? false);
+      const own = label(entry, tool);
+      const owner = owners.get(name);
+      if (tools.has(name) || (owner !== undefined && owner !== own)) {
+        onClash(`two tools have the name "${name}" at the model: ${owner} and ${own}`);
+        continue;
       }
-    });
+      const check = this.#checkOf(entry, tool);
+      if (!check) continue;
+      owners.set(name, own);
+      const judged = this.#accepted.judge(value, tool);
+      tools.set(name, { ...judged, entry, tool, limits: toolLimits(shared), check, log: this.#log });
+      declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
+    }
     return { declarations: byName(declarations), tools };
-  }
-
-  /** Whether a tool has what it needs. Warns if it has not. */
-  #isWellFormed(entry: string, tool: Tool): boolean {
-    const mistake = toolMistake(tool);
-    if (mistake !== undefined) this.#warnOnce(ofPlugin(entry, `${mistake} and was skipped`));
-    return mistake === undefined;
   }
 
   #checkOf(entry: string, tool: Tool): ArgumentsValidator | undefined {
@@ -284,4 +289,9 @@ function label(entry: string, tool: Tool): string {
 /** Sources may make a new list for every turn. */
 function isSameList(tools: readonly Tool[], others: readonly Tool[]): boolean {
   return tools.length === others.length && tools.every((tool, index) => tool === others[index]);
+}
+
+/** @param shared the options of every entry under `tools`: `timeout` and `resultLimit`. */
+function toolLimits(shared: Readonly<Record<string, unknown>>): ToolLimits {
+  return { timeout: parseDuration(String(shared.timeout ?? '60s')), result: parseSize(String(shared.resultLimit ?? '64kb')) };
 }

@@ -5,7 +5,6 @@ import { byName, type Toolbox, toolboxWith } from './toolbox.js';
 
 /** The tools that the model may call in one turn. */
 export interface TurnTools {
-  /** Those of the agent. */
   readonly toolbox: Toolbox;
   /** Those of the agent, and the caller's own. */
   readonly declarations: readonly ToolDeclaration[];
@@ -50,17 +49,13 @@ export function toolRefusal(error: unknown, { toolbox, declarations }: TurnTools
  * of its name, so that the caller decides.
  */
 function withoutReplaced(toolbox: Toolbox, agent: Agent, clientTools: readonly ToolDeclaration[]): Toolbox {
-  const replaced = new Set(
-    clientTools.flatMap(({ name }) => {
-      const known = toolbox.tools.get(name);
-      return known && agent.approves(known) ? [name] : [];
-    }),
-  );
-  if (replaced.size === 0) return toolbox;
-  return {
-    declarations: toolbox.declarations.filter(({ name }) => !replaced.has(name)),
-    tools: new Map([...toolbox.tools].filter(([name]) => !replaced.has(name))),
+  const names = new Set(clientTools.map(({ name }) => name));
+  const isReplaced = (name: string) => {
+    const known = names.has(name) ? toolbox.tools.get(name) : undefined;
+    return known !== undefined && agent.approves(known);
   };
+  const kept = toolbox.declarations.filter(({ name }) => !isReplaced(name));
+  return toolboxWith(toolbox, kept);
 }
 
 function assertDistinct(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {

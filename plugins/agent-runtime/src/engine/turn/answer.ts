@@ -1,12 +1,10 @@
 import type { Contribution, Interceptor, Turn } from '@plugboard/kernel';
 import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contracts';
-import { AnswerMemory } from '../limits/answer-memory.js';
-import { type Batch, endOf, sealed, type TurnEnd } from '../log/batch.js';
+import { type Batch, endOf, type TurnEnd, untilEnd } from '../log/batch.js';
 import { pulled, type WriteBatch } from '../log/pulled.js';
-import type { BegunTurn } from './conversation.js';
+import type { BegunTurn, TurnContext } from './conversation.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
 import { runLoop } from './loop.js';
-import type { TurnContext } from './turn-context.js';
 
 /** The answer of a turn, of which the readers have received everything but the last batch. */
 export interface Answer {
@@ -24,7 +22,7 @@ export interface Answer {
  * @throws TurnError, or another error, which is a defect.
  */
 export async function answer(context: TurnContext, begun: BegunTurn): Promise<Answer> {
-  const { task, deps } = context;
+  const { task, revision } = context;
   const { usage, pending } = begun;
   const transcript = new Transcript();
   task.transcript = transcript;
@@ -47,12 +45,13 @@ export async function answer(context: TurnContext, begun: BegunTurn): Promise<An
     return task.write(batch);
   };
 
-  const interceptors = deps.interceptors.all();
-  if (interceptors.length === 0) await loop(context, begun, transcript, write);
+  const interceptors = revision.interceptors.all();
+  if (interceptors.length === 0) await runLoop(context, begun, transcript, write);
   else {
     for await (const batch of intercepted(context, begun, interceptors)) {
       assertBatch(interceptors, batch);
-      await write(pending.reportedOnce(sealed(batch)));
+      const events = untilEnd(batch);
+      await write(pending?.reportedOnce(events) ?? events);
       if (answered) break;
     }
   }
@@ -74,18 +73,8 @@ function intercepted(context: TurnContext, begun: BegunTurn, interceptors: reado
 /** The loop inside of interceptors. Its own transcript has what it wrote before they changed it. */
 function innerLoop(context: TurnContext, begun: BegunTurn, write: WriteBatch): Promise<void> {
   const transcript = new Transcript();
-  return loop(context, begun, transcript, (batch) => {
+  return runLoop(context, begun, transcript, (batch) => {
     transcript.add(batch);
     return write(batch);
   });
-}
-
-function loop(
-  { agent, task, deps }: TurnContext,
-  { turn, conversation, pending }: BegunTurn,
-  transcript: Transcript,
-  write: WriteBatch,
-): Promise<void> {
-  const memory = new AnswerMemory(task.account, deps.memory.answerSize);
-  return runLoop({ agent, turn, conversation, pending, transcript, memory, deps, write, onToolsStart: () => task.beginTools() });
 }

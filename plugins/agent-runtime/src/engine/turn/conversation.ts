@@ -1,7 +1,28 @@
-import type { Message, Turn } from '@plugboard/kernel';
-import type { Usage } from '@plugboard/kernel/contracts';
+import type { IdSource, Message, Turn } from '@plugboard/kernel';
+import type { TurnRequest, Usage } from '@plugboard/kernel/contracts';
+import type { Agent } from '../directory/agent.js';
+import type { TurnMemory } from '../limits/turn-memory.js';
+import type { AgentRevision } from '../revision/agent-revision.js';
+import type { ToolRunner } from '../tools/tool-runner.js';
+import type { Toolbox } from '../tools/toolbox.js';
 import type { PendingCalls } from './pending-calls.js';
-import type { TurnContext } from './turn-context.js';
+import type { TurnTask } from './turn-task.js';
+
+/** An admitted turn, and what its phases need. */
+export interface TurnContext {
+  readonly task: TurnTask;
+  readonly agent: Agent;
+  /** The request, with the target as it is now. */
+  readonly request: TurnRequest;
+  readonly signal: AbortSignal;
+  /** The agents, models and interceptors that the turn began with. */
+  readonly revision: AgentRevision;
+  /** The tools of the agent. */
+  readonly toolbox: Toolbox;
+  readonly ids: IdSource;
+  readonly memory: TurnMemory;
+  readonly tools: ToolRunner;
+}
 
 /** A turn that has begun. */
 export interface BegunTurn {
@@ -10,8 +31,11 @@ export interface BegunTurn {
   readonly usage: Usage | undefined;
   /** The opaque id of its session, for model servers. */
   readonly conversation: string | undefined;
-  /** Its calls that outlive it, and those of earlier turns. */
-  readonly pending: PendingCalls;
+  /**
+   * Its calls that outlive it, and those of earlier turns. Absent if there are none and the agent
+   * has no tools.
+   */
+  readonly pending: PendingCalls | undefined;
 }
 
 /** Opens the conversation of an admitted turn. */

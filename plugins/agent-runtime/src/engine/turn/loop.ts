@@ -1,26 +1,17 @@
-import {
-  type Contribution,
-  type Message,
-  type ModelConnector,
-  ModelError,
-  type ToolInterceptor,
-  type Turn,
-} from '@plugboard/kernel';
+import { type AgentEvent, type Message, type ModelConnector, ModelError } from '@plugboard/kernel';
 import {
   addUsage,
   type Extra,
   type ModelToolCall,
   NO_USAGE,
   type Transcript,
-  type TurnApproval,
   TurnError,
   type TurnFinished,
   type TurnToolCall,
-  type Usage,
 } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
-import type { AnswerMemory } from '../limits/answer-memory.js';
+import { AnswerMemory } from '../limits/answer-memory.js';
 import type { Batch } from '../log/batch.js';
 import type { WriteBatch } from '../log/pulled.js';
 import { prefixOf } from '../messages/prefix.js';
@@ -28,49 +19,34 @@ import { resultsInOrder } from '../messages/results-in-order.js';
 import { modelFailed } from '../model/model-calls.js';
 import { mayTrim, modelRequest, withPrompt } from '../model/model-request.js';
 import { StepReader } from '../model/step-reader.js';
-import { StreamedCalls } from '../model/streamed-calls.js';
-import { RepeatGuard } from '../tools/repeat-guard.js';
+import { MAX_REPEATS, type RepeatedCall, repeatedCall } from '../tools/repeat-guard.js';
+import { toolError } from '../tools/run-tool.js';
 import type { ServerCall } from '../tools/tool-runner.js';
 import type { Toolbox } from '../tools/toolbox.js';
 import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
-import type { PendingCalls, Spent } from './pending-calls.js';
-import { exceededLimit } from './step-limits.js';
-import type { LoopDependencies } from './turn-context.js';
+import type { BegunTurn, TurnContext } from './conversation.js';
+import { NOTHING_SPENT, type PendingCalls, type Spent } from './pending-calls.js';
 
-export interface LoopOptions {
-  readonly agent: Agent;
-  readonly turn: Turn;
-  /** The opaque id of the turn's session, for model servers. */
-  readonly conversation: string | undefined;
-  readonly pending: PendingCalls;
-  /** What `write` has received, but for the batch with the terminal event. */
-  readonly transcript: Transcript;
-  /** Reserves the memory of the answer. */
-  readonly memory: AnswerMemory;
-  readonly deps: LoopDependencies;
-  /** Receives the events of the turn. */
-  readonly write: WriteBatch;
-  /** Called before tools of the agent start. They wait for what it returns. */
-  onToolsStart(): Promise<void> | undefined;
-}
+const REPEATED = toolError(
+  'Repeated call: this call was just made with the same arguments. Use its result or try something else.',
+);
 
 /**
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
- * until it answers without a call, a limit is reached, it calls a client tool, or a call waits for
- * approval. Calls that an earlier turn left pending come first.
+ * until it answers without a call, a limit is reached, it calls a client tool, or a call waits.
+ * Calls that an earlier turn left pending come first.
  *
+ * @param transcript what `write` has received, but for the batch with the terminal event.
+ * @param write receives the events of the turn.
  * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
-export async function runLoop(options: LoopOptions): Promise<void> {
-  const { agent, turn, deps } = options;
-  const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
-  await new AgentLoop(options, turnTools(toolbox, agent, turn)).run();
+export function runLoop(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch): Promise<void> {
+  return new AgentLoop(context, begun, transcript, write).run();
 }
 
 /** What the model answered to one call. */
 interface Answered {
   readonly read: StepReader;
-  readonly streamed: StreamedCalls;
   /**
    * The last batch. Held back, to be written in one batch with the tool calls or the terminal
    * event.
@@ -81,104 +57,103 @@ interface Answered {
 }
 
 class AgentLoop {
-  readonly #options: LoopOptions;
+  readonly #context: TurnContext;
+  readonly #begun: BegunTurn;
+  readonly #transcript: Transcript;
+  readonly #write: WriteBatch;
+  readonly #memory: AnswerMemory;
   readonly #tools: TurnTools;
-  readonly #interceptors: readonly Contribution<ToolInterceptor>[];
-  readonly #guard: RepeatGuard;
   readonly #limits: Agent['limits'];
+  /** What the turns before have used of these limits, if this one goes on. */
+  readonly #spent: Spent;
   #usage = NO_USAGE;
   #toolCalls: number;
+  #lastCall: RepeatedCall | undefined;
   #hasText = false;
 
-  constructor(options: LoopOptions, tools: TurnTools) {
-    this.#options = options;
-    this.#tools = tools;
-    this.#interceptors = options.deps.toolInterceptors.all();
-    const { toolCalls, maxToolCalls = Number.POSITIVE_INFINITY, repeated } = options.pending.spent;
-    const { limits } = options.agent;
+  constructor(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch) {
+    const { agent, task, toolbox, memory } = context;
+    this.#context = context;
+    this.#begun = begun;
+    this.#transcript = transcript;
+    this.#write = write;
+    this.#memory = new AnswerMemory(task.account, memory.answerSize);
+    this.#tools = turnTools(toolbox, agent, begun.turn);
+    this.#spent = begun.pending?.spent ?? NOTHING_SPENT;
+    const { toolCalls, maxToolCalls, repeated } = this.#spent;
+    const limit = Math.min(agent.limits.toolCalls, maxToolCalls ?? agent.limits.toolCalls);
+    this.#limits = limit === agent.limits.toolCalls ? agent.limits : { ...agent.limits, toolCalls: limit };
     this.#toolCalls = toolCalls;
-    this.#limits = { ...limits, toolCalls: Math.min(limits.toolCalls, maxToolCalls) };
-    this.#guard = new RepeatGuard(repeated);
+    this.#lastCall = repeated;
   }
 
   async run(): Promise<void> {
-    const { agent, turn, pending, transcript, write } = this.#options;
-    const mayAsk = pending.mayWait(this.#tools.toolbox.tools.values());
-    await write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(mayAsk && { mayAsk }) }]);
-    const { events, isOver, calls } = pending.opening;
-    if (isOver) return void (await write([...events, this.#finished('stop')]));
-    if (events.length > 0) await write(events);
-    if (calls.length > 0) await this.#runEarlier(calls);
-    const asking = pending.closing;
-    if (asking) return void (await write([asking, this.#finished('stop')]));
-    const lead = transcript.messages().length;
-    const whole = pending.withResults(withPrompt(turn, agent), transcript.messages());
+    const { agent } = this.#context;
+    const { turn, pending } = this.#begun;
+    const mayAsk = pending?.mayWait(this.#tools.toolbox.tools.values());
+    await this.#write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(mayAsk && { mayAsk }) }]);
+    if (pending && (await this.#open(pending))) return;
+    const lead = this.#transcript.messages().length;
+    const prompted = withPrompt(turn, agent);
+    const whole = pending?.withResults(prompted, this.#transcript.messages()) ?? prompted;
     // What a caller sends as a whole reaches the model as it was sent (C-057).
     const conversation = turn.session === undefined ? whole : resultsInOrder(whole);
     for (let step = 1; ; step++) {
-      const messages = step === 1 ? conversation : [...conversation, ...transcript.messages().slice(lead)];
+      const messages = step === 1 ? conversation : [...conversation, ...this.#transcript.messages().slice(lead)];
       const answered = await this.#callModel(step, messages);
       const { calls, reason, named } = answered.read;
-      if (calls.length === 0) {
-        const end = { ...this.#finished(reason === 'tool_calls' ? 'stop' : reason), ...named };
-        await write([...answered.last, end]);
-        return;
-      }
-      const end = await this.#runCalls(step, answered);
-      if (end) {
-        await write(end);
-        return;
-      }
+      const end =
+        calls.length > 0
+          ? await this.#runCalls(step, answered)
+          : [...answered.last, { ...this.#finished(reason === 'tool_calls' ? 'stop' : reason), ...named }];
+      if (end) return void (await this.#write(end));
     }
   }
 
-  /** Runs calls of an earlier turn. */
-  async #runEarlier(calls: readonly ServerCall[]): Promise<void> {
-    const { write, onToolsStart } = this.#options;
-    const starting = onToolsStart();
-    if (starting) await starting;
-    await write(calls.map(({ call }) => call));
-    await this.#runTools(calls);
+  /** Runs calls of earlier turns. Returns whether the turn ends with them. */
+  async #open(pending: PendingCalls): Promise<boolean> {
+    const { events, isOver, calls } = pending.opening;
+    if (isOver) await this.#write([...events, this.#finished('stop')]);
+    else if (events.length > 0) await this.#write(events);
+    if (isOver) return true;
+    if (calls.length > 0) {
+      const starting = this.#context.task.beginTools();
+      if (starting) await starting;
+      await this.#write(calls.map(({ call }) => call));
+      await this.#runTools(calls);
+    }
+    const asking = pending.closing(calls.map(({ call }) => call.id));
+    if (asking) await this.#write([asking, this.#finished('stop')]);
+    return asking !== undefined;
   }
 
   /** Writes what the model answers, up to the last batch. */
   async #callModel(step: number, messages: readonly Message[]): Promise<Answered> {
-    const { agent, turn, pending, memory, deps, write } = this.#options;
+    const { agent, ids, revision } = this.#context;
+    const { turn, conversation } = this.#begun;
+    const { account } = this.#memory;
+    const { models } = revision;
     turn.signal.throwIfAborted();
-    memory.account.goOn(); // it has waited: for its session, or for tools
+    account.goOn(); // it has waited: for its session, or for tools
     const asker = { request_id: turn.requestId, agent: agent.name };
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
-    const streamed = new StreamedCalls(this.#tools.streamed, deps.ids);
-    const read = new StepReader((batch) => memory.say(batch), streamed);
+    const read = new StepReader(ids, this.#tools.streamed, (batch) => this.#memory.say(batch));
     let last: Batch;
     let prefix = '';
     try {
-      const made = {
-        agent,
-        turn,
-        tools: this.#tools,
-        conversation: this.#options.conversation,
-        // A turn that goes on does not begin again: it forces no tool call.
-        number: pending.spent.steps + step,
-        messages,
-        account: memory.account,
-        headers,
-      };
-      const request = (connector: ModelConnector, name: string) => modelRequest(connector, name, made);
-      const { connection, asked, first, rest } = await deps.models.ask(
-        agent.connections,
-        request,
-        turn.signal,
-        asker,
-        mayTrim(turn, agent),
-      );
+      // A turn that goes on does not begin again: it forces no tool call.
+      const number = this.#spent.steps + step;
+      const call = { agent, turn, tools: this.#tools, conversation, number, messages, account, headers };
+      const request = (connector: ModelConnector, name: string) => modelRequest(connector, name, call);
+      const answer = await models.ask(agent.connections, request, turn.signal, asker, mayTrim(turn, agent));
+      const { connection, asked, first, rest } = answer;
       span.set({ connection });
       read.connection = connection;
       try {
         last = [{ type: 'step', step, connection }, ...read.take(first)];
         while (!read.hasEnded) {
-          const full = last.length > 0 ? write(last) : undefined;
+          const full = last.length > 0 ? this.#write(last) : undefined;
           if (full) await full;
           last = read.takeNext(await rest.next());
         }
@@ -195,32 +170,33 @@ class AgentLoop {
       span.fail(error);
       if (!(error instanceof ModelError)) {
         const refusal = toolRefusal(error, this.#tools, turn);
-        if (refusal instanceof TurnError && refusal.code === 'crashed') deps.models.log.error({ ...asker }, refusal.message);
+        if (refusal instanceof TurnError && refusal.code === 'crashed') models.log.error({ ...asker }, refusal.message);
         throw refusal;
       }
-      if (!turn.signal.aborted) deps.models.onFailure(read.connection, error, asker);
+      if (!turn.signal.aborted) models.onFailure(read.connection, error, asker);
       throw modelFailed(error);
     }
     this.#usage = addUsage(this.#usage, read.usage);
     this.#hasText ||= read.hasText;
-    return { read, streamed, last, prefix };
+    return { read, last, prefix };
   }
 
   /**
    * Runs the calls of a step, if the limits of the agent allow another one. Returns the last batch
    * of the turn, if the turn ends with them.
    */
-  async #runCalls(step: number, { read, streamed, last, prefix }: Answered): Promise<Batch | undefined> {
-    const { agent, turn, pending, write, onToolsStart } = this.#options;
+  async #runCalls(step: number, { read, last, prefix }: Answered): Promise<Batch | undefined> {
+    const { agent, task } = this.#context;
+    const { turn, pending } = this.#begun;
     const { calls } = read;
     const isClientCall = (call: ModelToolCall) =>
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
     const endsWithClientCalls = calls.some(isClientCall);
-    const firstIndex = this.#toolCalls;
+    let index = this.#toolCalls;
     this.#toolCalls += calls.filter((call) => !isClientCall(call)).length;
     const spent = this.#spentWith(step);
     // A turn that ends with calls of the client needs no further model call.
-    const exceeded = exceededLimit({ limits: this.#limits }, endsWithClientCalls ? { ...spent, steps: 0 } : spent);
+    const exceeded = exceededLimit(this.#limits, endsWithClientCalls ? { ...spent, steps: 0 } : spent);
     if (exceeded) {
       const { limit, text } = exceeded;
       const said: Batch = this.#hasText ? [] : [{ type: 'text', text }];
@@ -228,49 +204,55 @@ class AgentLoop {
     }
 
     const { toolbox } = this.#tools;
-    const repeated = new Set(calls.filter((made) => !isClientCall(made) && this.#guard.repeats(made.name, made.arguments)));
-    pending.beginStep({ ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#guard.last });
+    const repeated = new Set<ModelToolCall>();
+    for (const made of calls) {
+      if (isClientCall(made)) continue;
+      this.#lastCall = repeatedCall(this.#lastCall, made.name, made.arguments);
+      if (this.#lastCall.count >= MAX_REPEATS) repeated.add(made);
+    }
+    pending?.beginStep({ ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#lastCall });
     const running: ServerCall[] = [];
-    let index = firstIndex;
-    const asked = calls.map((made): TurnToolCall | TurnApproval => {
+    const ids: string[] = [];
+    const asked = calls.map((made): AgentEvent => {
       const origin = { connection: read.connection, prefix };
-      const call = toolCall(streamed.takeId(made), made, origin, isClientCall(made) ? undefined : toolbox);
+      const call = toolCall(read.takeId(made), made, origin, isClientCall(made) ? undefined : toolbox);
       if (!call.tool) return call;
-      const own = { call, index: index++, isRepeated: repeated.has(made) };
-      const instead = own.isRepeated ? undefined : pending.admit(own, toolbox.tools.get(call.name));
+      ids.push(call.id);
+      const own = { call, index: index++ };
+      const instead = repeated.has(made) ? REPEATED : pending?.admit(own, toolbox.tools.get(call.name));
       if (instead && 'type' in instead) return instead;
       running.push({ ...own, instead });
       return call;
     });
-    const starting = running.length > 0 ? onToolsStart() : undefined;
+    const starting = running.length > 0 ? task.beginTools() : undefined;
     if (starting) {
-      if (last.length > 0) await Promise.all([write(last), starting]);
+      if (last.length > 0) await Promise.all([this.#write(last), starting]);
       else await starting;
-      await write(asked);
-    } else await write([...last, ...asked]);
-    await this.#runTools(running);
+      await this.#write(asked);
+    } else await this.#write([...last, ...asked]);
+    if (running.length > 0) await this.#runTools(running);
 
     const reason = endsWithClientCalls ? 'tool_calls' : 'stop';
-    const asking = pending.closing;
+    const asking = pending?.closing(ids);
     if (asking) return [asking, this.#finished(reason)];
     return endsWithClientCalls ? [{ ...this.#finished(reason), ...read.named }] : undefined;
   }
 
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
-    const { agent, turn, pending, memory, deps, write } = this.#options;
-    const { toolbox } = this.#tools;
-    const onPostponed: PendingCalls['postpone'] = (...call) => pending.postpone(...call);
-    const calling = { toolbox, agent, turn, interceptors: this.#interceptors, onPostponed };
-    for await (const batch of deps.tools.run(calls, calling)) {
-      memory.addResults(batch);
-      await write(batch);
+    const { agent, revision, tools } = this.#context;
+    const { turn, pending } = this.#begun;
+    const interceptors = revision.toolInterceptors.all();
+    for await (const batch of tools.run(calls, { toolbox: this.#tools.toolbox, agent, turn, interceptors, pending })) {
+      this.#memory.addResults(batch);
+      await this.#write(batch);
     }
   }
 
   /** What the turn has used of the agent's limits with this step. */
   #spentWith(step: number): Spent {
-    const { spent } = this.#options.pending;
-    return { steps: spent.steps + step, toolCalls: this.#toolCalls, tokens: spent.tokens + tokensUsed(this.#usage) };
+    const { steps, tokens } = this.#spent;
+    const { promptTokens, completionTokens } = this.#usage;
+    return { steps: steps + step, toolCalls: this.#toolCalls, tokens: tokens + promptTokens + completionTokens };
   }
 
   #finished(reason: TurnFinished['reason']): TurnFinished {
@@ -278,8 +260,19 @@ class AgentLoop {
   }
 }
 
-function tokensUsed({ promptTokens, completionTokens }: Usage): number {
-  return promptTokens + completionTokens;
+/** The limit that another step would exceed, if any, and the text that says so. */
+function exceededLimit(
+  limits: Agent['limits'],
+  would: Spent,
+): { readonly limit: NonNullable<TurnFinished['limit']>; readonly text: string } | undefined {
+  const reached = <T>(limit: T, what: string) => ({
+    limit,
+    text: `The agent reached its limit of ${what} before it finished.`,
+  });
+  if (would.steps >= limits.steps) return reached('max_steps', `${limits.steps} model calls`);
+  if (would.toolCalls > limits.toolCalls) return reached('max_tool_calls', `${limits.toolCalls} tool calls`);
+  if (would.tokens >= limits.tokens) return reached('max_tokens', `${limits.tokens} tokens`);
+  return undefined;
 }
 
 /** @param id the one that callers see. */

@@ -2,7 +2,7 @@ import type { AgentEvent, Message } from '@plugboard/kernel';
 import type { TurnApproval, TurnText } from '@plugboard/kernel/contracts';
 import type { RepeatedCall } from '../tools/repeat-guard.js';
 import type { ToolOutcome } from '../tools/run-tool.js';
-import type { ServerCall } from '../tools/tool-runner.js';
+import type { PostponedCalls, ServerCall } from '../tools/tool-runner.js';
 import type { AgentTool } from '../tools/toolbox.js';
 
 /** What a turn has used of its agent's limits. */
@@ -40,23 +40,18 @@ export interface Opening {
  *
  * An interceptor may run the loop several times; the calls are the same ones each time.
  */
-export interface PendingCalls {
+export interface PendingCalls extends PostponedCalls {
   /** What the turns before have used of the agent's limits, if this one goes on. */
   readonly spent: Spent;
   readonly opening: Opening;
-  /** The server's text about the calls that wait now; undefined if none does. */
-  readonly closing: TurnText | undefined;
   /** Whether calls of these tools may wait. */
   mayWait(tools: Iterable<AgentTool>): boolean;
   /** A step makes calls. @param using what the turn has used with them. */
   beginStep(using: Spent): void;
   /** What becomes of a call instead of running; undefined if it runs. */
   admit(call: ServerCall, tool: AgentTool | undefined): ToolOutcome | TurnApproval | undefined;
-  /**
-   * An interceptor lets a call wait. @returns its result if it cannot.
-   * @param complete the arguments that would run, as JSON.
-   */
-  postpone(call: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
+  /** The server's text about those of these calls that wait now; undefined if none does. */
+  closing(callIds: readonly string[]): TurnText | undefined;
   /** The conversation with the results of calls of an earlier turn in their places. */
   withResults(conversation: readonly Message[], results: readonly Message[]): readonly Message[];
   /** Leaves out what readers know of these calls: a turn that is run again reports them again. */

@@ -2,8 +2,7 @@ import { type PluginContext, parseDuration } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../../config.js';
-import { SETTLE_TIMEOUT } from '../log/settle-timeout.js';
-import type { TurnTask } from './turn-task.js';
+import { SETTLE_TIMEOUT } from '../tools/abandoned-tools.js';
 
 /** What a stopping server waits for: a turn, or a tool that a person runs. */
 export interface Running {
@@ -50,11 +49,6 @@ export class RunningTurns {
   /** Changes the limit. */
   reconfigure(config: RuntimeSettings): void {
     this.#drainLimit = drainLimit(config);
-  }
-
-  /** Adds a turn until it has ended. */
-  add(turn: TurnTask): void {
-    turn.defer(this.track(turn));
   }
 
   /** Adds what is waited for until the returned function is called. */

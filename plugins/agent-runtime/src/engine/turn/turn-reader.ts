@@ -77,7 +77,7 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
   return(): Promise<Read> {
     const isEarly = !this.#isGone;
     this.#last = undefined;
-    this.#leave();
+    this.#go();
     this.wake();
     if (isEarly) this.#turn.onReaders();
     return Promise.resolve(OVER);
@@ -86,7 +86,7 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
   /** Ends the events of this reader with a batch. The turn goes on without it. */
   endWith(batch: Batch): void {
     if (this.#isGone) return;
-    this.#leave();
+    this.#go();
     this.#last = batch;
     this.wake();
   }
@@ -106,7 +106,7 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
     if (!give || this.#account) return false;
     this.#pending = undefined;
     this.skip();
-    if (endOf(batch)) this.#leave();
+    if (endOf(batch)) this.#go();
     give({ value: batch, done: false });
     return true;
   }
@@ -129,16 +129,16 @@ export class TurnReader extends LogCursor implements TurnEvents, AsyncIterableIt
     const isLast = endOf(batch) !== undefined;
     const fits = !this.#account || this.#account.reserve(Account.costOf(contentSize(batch)));
     if (fits && !isLast) return batch;
-    this.#leave();
+    this.#go();
     if (fits) return batch;
     if (!isLast) this.#turn.onReaders();
     return this.#turn.shortage(this.#account);
   }
 
-  #leave(): void {
+  #go(): void {
     if (this.#isGone) return;
     this.#isGone = true;
-    this.leaveLog();
+    this.leave();
     for (const leave of this.#leaveAccounts) leave();
   }
 }

@@ -12,13 +12,6 @@ type Step = Mutable<TurnRecord['steps'][number]>;
 type Call = Mutable<TurnRecord['calls'][number]>;
 type Decision = NonNullable<TurnRecord['decisions']>[number];
 
-/** When a turn arrived, on the two clocks. */
-interface Arrival {
-  /** On the monotonic clock, in milliseconds. */
-  readonly arrivedAt: number;
-  readonly clock: Clock;
-}
-
 /** What arrives of a model's answer. */
 type Phase = 'nothing' | 'reasoning' | 'answer';
 
@@ -55,10 +48,11 @@ export class TurnRecorder {
 
   /**
    * Made when the turn begins to run.
+   * @param arrivedAt on the monotonic clock, in milliseconds.
    * @param keepsReasoning whether callers may see it.
    * @param id by which the caller knows the turn, if it does.
    */
-  constructor({ arrivedAt, clock }: Arrival, keepsReasoning: boolean, id?: string) {
+  constructor(arrivedAt: number, clock: Clock, keepsReasoning: boolean, id?: string) {
     this.#id = id;
     this.#clock = clock;
     this.#arrivedAt = arrivedAt;

@@ -2,8 +2,8 @@ import type { AgentEvent, Clock } from '@plugboard/kernel';
 import type { Account, Timer, Transcript, TurnEvents, TurnRecord, TurnRequest, WatchedTurn } from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { type Batch, endOf, type TurnEnd } from '../log/batch.js';
-import { SETTLE_TIMEOUT } from '../log/settle-timeout.js';
 import { TurnLog } from '../log/turn-log.js';
+import { SETTLE_TIMEOUT } from '../tools/abandoned-tools.js';
 import { TurnReader } from './turn-reader.js';
 import { type TurnRecorder, withReasoning } from './turn-recorder.js';
 
@@ -47,7 +47,7 @@ export interface TurnTaskOptions {
  * what an event after the end does, and when what the turn holds is given back.
  *
  * 1. Its caller reads `events`. Retries of the same request `join`.
- * 2. `start` runs its phases (`runTurn`): at once, or when its session is free. They `write`
+ * 2. `start` runs its phases (`TurnRunner`): at once, or when its session is free. They `write`
  *    events, and `defer` what must happen when the turn has ended.
  * 3. Whoever wants it to end early calls `requestEnd`: a reader, the session, the time limit, the
  *    server.
@@ -116,13 +116,8 @@ export class TurnTask {
     return this.#state === 'ended' || this.#state === 'overdue';
   }
 
-  /** Whether earlier turns of its session have to end first. */
-  get isWaiting(): boolean {
-    return this.#state === 'waiting';
-  }
-
-  get isOverdue(): boolean {
-    return this.#state === 'overdue';
+  get state(): TurnState {
+    return this.#state;
   }
 
   /** The terminal event, once the turn has ended. */

@@ -2,15 +2,14 @@ import type { Message, Turn } from '@plugboard/kernel';
 import { answerTokens, mergeParams } from '../../engine/directory/parameters.js';
 import { estimateTokens, tokensOf } from '../../engine/messages/message-size.js';
 import type { HistoryBudget } from '../../engine/messages/newest-turns.js';
-import type { TurnContext } from '../../engine/turn/turn-context.js';
+import type { TurnContext } from '../../engine/turn/conversation.js';
 import { historyBudget } from '../history/history-view.js';
 
 /** Makes the turn that interceptors and the agent loop receive. */
-export async function makeTurn({ agent, request, signal, deps }: TurnContext, messages: readonly Message[]): Promise<Turn> {
-  const { declarations } = await deps.toolboxes.of(agent.tools, signal);
+export function makeTurn({ agent, request, signal, toolbox, ids }: TurnContext, messages: readonly Message[]): Turn {
   const takesTools = agent.clientTools === 'passthrough';
   return {
-    id: `turn_${deps.ids.base62(20)}`,
+    id: `turn_${ids.base62(20)}`,
     agent: agent.name,
     principal: request.principal,
     session: request.session && `api:${request.session.key}`,
@@ -18,7 +17,7 @@ export async function makeTurn({ agent, request, signal, deps }: TurnContext, me
     transport: request.transport,
     system: messages.some(({ role }) => role === 'system') ? undefined : agent.system,
     messages,
-    tools: declarations,
+    tools: toolbox.declarations,
     clientTools: takesTools ? request.clientTools : [],
     params: mergeParams(agent.params, request.params, takesTools),
     incremental: request.incremental,
@@ -34,9 +33,7 @@ export async function makeTurn({ agent, request, signal, deps }: TurnContext, me
  *
  * @param messages the new messages, after the system messages of the request.
  */
-export async function budgetFor(context: TurnContext, messages: readonly Message[]): Promise<HistoryBudget> {
-  const { agent, request, signal, deps } = context;
-  const toolbox = await deps.toolboxes.of(agent.tools, signal);
+export function budgetFor({ agent, request, toolbox }: TurnContext, messages: readonly Message[]): HistoryBudget {
   const tools = agent.clientTools === 'passthrough' ? [...toolbox.declarations, ...request.clientTools] : toolbox.declarations;
   const answer = answerTokens(mergeParams(agent.params, request.params, false), agent.contextWindow);
   const prompt = messages[0]?.role === 'system' ? 0 : estimateTokens(agent.system ?? '');

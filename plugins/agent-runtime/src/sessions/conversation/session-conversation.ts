@@ -1,16 +1,16 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import type { HistoryBudget } from '../../engine/messages/newest-turns.js';
-import type { BegunTurn, TurnConversation } from '../../engine/turn/conversation.js';
-import type { TurnContext } from '../../engine/turn/turn-context.js';
+import { NO_TOOLS } from '../../engine/tools/toolbox.js';
+import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn/conversation.js';
 import { dueSummary } from '../history/due-summary.js';
 import { historyView } from '../history/history-view.js';
+import type { ApprovalRecords } from '../pending/approval-records.js';
 import { OpenCalls } from '../pending/open-calls.js';
-import { settleOpenCalls } from '../pending/settle-open-calls.js';
+import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
 import { answerRecord } from '../store/idempotency.js';
-import type { ConversationStorage } from './conversation-storage.js';
+import type { SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
-import type { LoadedSession, SessionHistory } from './session-history.js';
-import { assertNotFull } from './session-limits.js';
+import { assertNotFull, type LoadedSession, type SessionHistory } from './session-history.js';
 import { type SummaryResult, summarize } from './summarize.js';
 
 /** What a turn loaded from its session. */
@@ -23,38 +23,41 @@ interface SessionTurn {
   readonly added: readonly Message[];
   /** What fits of the stored messages. */
   readonly budget: HistoryBudget;
-  readonly pending: OpenCalls;
+  /** Absent if no call is open and the agent has no tools. */
+  readonly pending: OpenCalls | undefined;
 }
 
-/** The conversation of a session. */
 export class SessionConversation implements TurnConversation {
   readonly isStored = true;
   readonly #context: TurnContext;
-  readonly #storage: ConversationStorage;
   readonly #history: SessionHistory;
+  readonly #storage: SessionStorage;
+  readonly #records: ApprovalRecords;
   #turn: SessionTurn | undefined;
 
-  constructor(context: TurnContext, history: SessionHistory, storage: ConversationStorage) {
+  constructor(context: TurnContext, history: SessionHistory, storage: SessionStorage, records: ApprovalRecords) {
     this.#context = context;
-    this.#storage = storage;
     this.#history = history;
+    this.#storage = storage;
+    this.#records = records;
   }
 
   async load(): Promise<Turn> {
-    const { task, agent, request, signal, deps } = this.#context;
-    const { storeCall, approvals: records } = this.#storage;
+    const { task, agent, request, signal, ids, toolbox } = this.#context;
     const history = this.#history;
-    const stored = await history.current(task.account, { memory: deps.memory, storeCall }, signal);
+    const records = this.#records;
+    const stored = await history.current(task.account, signal);
     task.defer(() => history.idle());
     assertNotFull(stored);
     const asked = { ...request, account: task.account };
     const { system, added, calls } = await settleOpenCalls(records, asked, history.id, stored.messages);
-    const budget = await budgetFor(this.#context, [...system, ...added]);
-    const made = await makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
+    const budget = budgetFor(this.#context, [...system, ...added]);
+    const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
-    const pending = new OpenCalls({ ids: deps.ids, agent, turn, records, calls });
+    const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, records, calls });
     // A response without a turn of its own belongs to the last one.
-    task.number = pending.addsNothing(added) ? stored.turns : stored.turns + 1;
+    task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
     this.#turn = { id: turn.id, stored, system, added, budget, pending };
     return turn;
@@ -63,12 +66,12 @@ export class SessionConversation implements TurnConversation {
   async begin(turn: Turn): Promise<BegunTurn> {
     const { agent, request } = this.#context;
     const { system, added, budget } = this.#loaded;
-    const { id, store, conversation } = this.#history;
+    const { id, conversation } = this.#history;
     // A transport that commits its state with the turn runs it again after a crash.
     const input = request.commitState ? [] : added;
-    const begun = (async () => store.begin(id, { turnId: turn.id, input }))();
+    const begun = (async () => this.#storage.store.begin(id, { turnId: turn.id, input }))();
     try {
-      await this.#storage.storeCall(() => begun, 'begin', id);
+      await this.#storage.call(() => begun, 'begin', id);
     } catch (error) {
       // The error says that the turn was not run, so one that begins later is removed.
       begun.then(
@@ -87,37 +90,36 @@ export class SessionConversation implements TurnConversation {
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const { agent, task, request } = this.#context;
-    const { storeCall, approvals: records } = this.#storage;
+    const { task, request } = this.#context;
+    const storage = this.#storage;
     const { idempotency } = request;
-    const { store } = this.#history;
+    const { id } = this.#history;
     const { id: turnId, stored, added, pending } = this.#loaded;
-    const state = request.commitState?.(pending.withNotice(answer));
-    if (pending.addsNothing(added)) {
+    const state = request.commitState?.(pending?.withNotice(answer) ?? answer);
+    if (pending?.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is
-      if (state) await storeCall(() => store.state.change(state), 'commit', this.#history.id);
-      if (idempotency) await storeCall(() => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
+      if (state) await storage.call((store) => store.state.change(state), 'commit', id);
+      if (idempotency) await storage.call((store) => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
       return;
     }
-    const asking = { turn: stored.turns + 1, ...records.timesOf(agent.approvalExpires) };
-    const { messages, asked, approvals } = pending.commit(added, answer, asking);
+    const waiting = pending?.commit(added, answer, stored.turns + 1);
     const turn = {
       turnId,
-      messages,
+      messages: waiting?.messages ?? [...added, ...answer],
       record: task.recorder?.text,
       user: request.session?.user,
       idempotency: idempotency && answerRecord(idempotency),
       state,
-      ...(approvals.length > 0 && { approvals }),
+      approvals: waiting?.approvals,
     };
-    await storeCall(() => this.#history.commit(stored, turn), 'commit', this.#history.id);
-    for (const approval of asked) records.auditRequest(approval, this.#history.id, request.principal);
+    await this.#history.commit(stored, turn);
+    for (const approval of waiting?.asked ?? []) this.#records.auditRequest(approval, id, request.principal);
   }
 
   async abandon(): Promise<void> {
-    const { id, store } = this.#history;
+    const { id } = this.#history;
     // If this fails too, `recover` finds the turn at the next start.
-    await this.#storage.storeCall(() => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
+    await this.#storage.call((store) => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
   }
 
   get #loaded(): SessionTurn {
@@ -127,12 +129,9 @@ export class SessionConversation implements TurnConversation {
 
   /** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */
   #summarizeIfDue(): Promise<SummaryResult> | undefined {
-    const { agent, signal, deps } = this.#context;
     const { stored, added, budget } = this.#loaded;
     if (!this.#history.maySummarize(stored)) return undefined;
-    const due = dueSummary(stored, added, agent.history.policy, budget);
-    return (
-      due && summarize(this.#history, stored, due, agent, this.#context.request, deps.models, this.#storage.storeCall, signal)
-    );
+    const due = dueSummary(stored, added, this.#context.agent.history.policy, budget);
+    return due && summarize(this.#context, this.#history, stored, due);
   }
 }

@@ -1,4 +1,4 @@
-import type { Message, SessionStore } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
 import {
   Account,
   conversationId,
@@ -6,10 +6,11 @@ import {
   type StoredSession,
   type Summary,
   type TurnCommit,
+  TurnError,
 } from '@plugboard/kernel/contracts';
 import type { TurnMemory } from '../../engine/limits/turn-memory.js';
 import { bytesOf } from '../../engine/messages/message-size.js';
-import type { StoreCall } from '../store/store-call.js';
+import type { SessionStorage } from '../store/session-storage.js';
 
 /**
  * Turns without a new attempt after a failed summary: it would most likely fail again, at the same
@@ -22,33 +23,26 @@ export interface LoadedSession extends StoredSession {
   readonly messages: Message[];
 }
 
-/** What loading a conversation needs. */
-export interface HistoryDependencies {
-  readonly memory: TurnMemory;
-  readonly storeCall: StoreCall;
-}
-
 /** The conversation of an active session, cached between turns. */
 export class SessionHistory {
   readonly id: SessionId;
-  readonly store: SessionStore;
   #conversation: string | undefined;
-  readonly #onResize: (bytes: number) => void;
+  readonly #storage: SessionStorage;
+  readonly #memory: TurnMemory;
   #known: LoadedSession | undefined;
   /** Whether the store has the session, once that is known. */
   #isStored: boolean | undefined;
   /** Where its memory is reserved while a turn uses it. */
   #reservation: { readonly account: Account; readonly bytes: number } | undefined;
-  /** What was reported to `#onResize`. */
+  /** What counts as a cache in the memory. */
   #cachedBytes = 0;
   /** No summary is requested before this version. */
   #summaryFrom = 0;
 
-  /** @param onResize called with the change of `cachedBytes` whenever it changes. */
-  constructor(id: SessionId, store: SessionStore, onResize: (bytes: number) => void = () => {}) {
+  constructor(id: SessionId, storage: SessionStorage, memory: TurnMemory) {
     this.id = id;
-    this.store = store;
-    this.#onResize = onResize;
+    this.#storage = storage;
+    this.#memory = memory;
   }
 
   /** The opaque id of the session: a hash, made once. */
@@ -68,8 +62,8 @@ export class SessionHistory {
   }
 
   /** Whether the store has the session: asked once, unless its turn has found out. */
-  async isStored(storeCall: StoreCall): Promise<boolean> {
-    this.#isStored ??= (await storeCall(() => this.store.info(this.id), 'info', this.id)) !== undefined;
+  async isStored(): Promise<boolean> {
+    this.#isStored ??= (await this.#storage.call((store) => store.info(this.id), 'info', this.id)) !== undefined;
     return this.#isStored;
   }
 
@@ -82,11 +76,11 @@ export class SessionHistory {
    * Returns the stored conversation: from memory if the store is still at the same version. Its
    * memory is reserved in the account before it is loaded, until `idle`.
    *
-   * @throws TurnError if it does not fit into the memory, what the store throws, or the signal's
+   * @throws TurnError if it does not fit into the memory, or if the store fails; the signal's
    *   reason.
    */
-  async current(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
-    return (await this.#reuse(account, storeCall)) ?? (await this.#load(account, { memory, storeCall }, signal));
+  async current(account: Account, signal: AbortSignal): Promise<LoadedSession> {
+    return (await this.#reuse(account)) ?? (await this.#load(account, signal));
   }
 
   /** The turn has ended. The conversation is kept for the next one, while there is memory. */
@@ -98,22 +92,22 @@ export class SessionHistory {
   }
 
   /** Returns the cached conversation, if the store is at its version and the account has memory. */
-  async #reuse(account: Account, storeCall: StoreCall): Promise<LoadedSession | undefined> {
+  async #reuse(account: Account): Promise<LoadedSession | undefined> {
     const known = this.#known;
     if (!known) return undefined;
-    const version = await storeCall(() => this.store.version(this.id), 'version', this.id);
+    const version = await this.#storage.call((store) => store.version(this.id), 'version', this.id);
     this.release();
     const bytes = Account.costOf(known.bytes);
     if (version !== known.version || !account.reserve(bytes)) return undefined;
     return this.#use(known, account, bytes);
   }
 
-  async #load(account: Account, { memory, storeCall }: HistoryDependencies, signal: AbortSignal): Promise<LoadedSession> {
-    const info = await storeCall(() => this.store.info(this.id), 'info', this.id);
+  async #load(account: Account, signal: AbortSignal): Promise<LoadedSession> {
+    const info = await this.#storage.call((store) => store.info(this.id), 'info', this.id);
     const expected = info?.bytes ?? 0;
     this.#isStored = info !== undefined;
-    await memory.reserve(account, expected, signal);
-    const stored = await storeCall(() => this.store.load(this.id), 'load', this.id);
+    await this.#memory.reserve(account, expected, signal);
+    const stored = await this.#storage.call((store) => store.load(this.id), 'load', this.id);
     if (stored.bytes > expected) account.require(Account.costOf(stored.bytes - expected));
     else account.release(Account.costOf(expected - stored.bytes));
     // Messages of a store may be frozen, and then could not keep their sizes and texts.
@@ -139,25 +133,25 @@ export class SessionHistory {
 
   /**
    * Stores a summary. If the store fails, the summary lasts as long as the session is in memory.
-   * @throws what the store throws.
+   * @throws TurnError
    */
   async summarize(stored: LoadedSession, summary: Summary): Promise<void> {
     if (this.#known === stored) this.#cache({ ...stored, summary });
-    await this.store.putSummary(this.id, stored.version, summary);
+    await this.#storage.call((store) => store.putSummary(this.id, stored.version, summary), 'putSummary', this.id);
   }
 
   /**
    * Commits a turn on top of the conversation it began with, and appends its messages to it. If the
    * session has moved on, nothing is stored.
    *
-   * @throws what the store throws. The cache is then dropped: how much of the commit took effect is
-   *   unknown.
+   * @throws TurnError if the store fails. The cache is then dropped: how much of the commit took
+   *   effect is unknown.
    */
   async commit({ version, turns, messages, bytes, summary }: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
     this.#known = undefined;
     let committed: LoadedSession | undefined;
     try {
-      await this.store.commit(this.id, { ...turn, expected: version });
+      await this.#storage.call((store) => store.commit(this.id, { ...turn, expected: version }), 'commit', this.id);
       this.#isStored = true;
       messages.push(...turn.messages);
       const added = turn.messages.reduce((sum, message) => sum + bytesOf(message), 0);
@@ -176,6 +170,19 @@ export class SessionHistory {
     const bytes = this.#reservation || !this.#known ? 0 : Account.costOf(this.#known.bytes);
     const change = bytes - this.#cachedBytes;
     this.#cachedBytes = bytes;
-    if (change !== 0) this.#onResize(change);
+    if (change !== 0) this.#memory.budget.cache(change);
   }
+}
+
+/** The size limit of a session. A session at the limit accepts no more turns. */
+const MAX_MESSAGES = 50_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** @throws TurnError `session_full` if the session has reached its size limit. */
+export function assertNotFull({ messages, bytes }: StoredSession): void {
+  if (messages.length < MAX_MESSAGES && bytes < MAX_BYTES) return;
+  throw new TurnError(
+    'session_full',
+    `The session has ${messages.length} messages (${bytes} bytes), and the limit is ${MAX_MESSAGES} (${MAX_BYTES} bytes): start a new session, or fork this one at an earlier turn.`,
+  );
 }

@@ -1,18 +1,17 @@
 import type { Message, Turn } from '@plugboard/kernel';
-import { Account } from '@plugboard/kernel/contracts';
 import { startOfTurn } from '../../engine/messages/newest-turns.js';
 import { resultsInOrder } from '../../engine/messages/results-in-order.js';
-import type { BegunTurn, TurnConversation } from '../../engine/turn/conversation.js';
-import type { TurnContext } from '../../engine/turn/turn-context.js';
+import { NO_TOOLS } from '../../engine/tools/toolbox.js';
+import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn/conversation.js';
 import { summaryOfAll } from '../history/due-summary.js';
 import { historyView } from '../history/history-view.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryRequest } from '../history/summary-request.js';
-import { approvalNotFound } from '../pending/approval-errors.js';
+import { approvalNotFound } from '../pending/approval.js';
 import { ClientCalls } from '../pending/client-calls.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { answerRecord } from '../store/idempotency.js';
-import type { ConversationStorage } from './conversation-storage.js';
+import { reserveIn, type SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
 
 /**
@@ -20,13 +19,13 @@ import { budgetFor, makeTurn } from './make-turn.js';
  */
 export class StatelessConversation implements TurnConversation {
   readonly #context: TurnContext;
-  readonly #storage: ConversationStorage;
+  readonly #storage: SessionStorage;
   /** Present if one step may call both client tools and tools of the agent. */
   readonly #clientCalls: ClientCalls | undefined;
   /** The conversation before the turn. */
   #messages: readonly Message[];
 
-  constructor(context: TurnContext, storage: ConversationStorage) {
+  constructor(context: TurnContext, storage: SessionStorage) {
     const { agent, request } = context;
     this.#context = context;
     this.#storage = storage;
@@ -56,21 +55,21 @@ export class StatelessConversation implements TurnConversation {
     }
     const { system, conversation } = await this.#continued(history, messages);
     this.#messages = [...system, ...conversation];
-    return makeTurn(this.#context, [...system, ...(await this.#view(system, conversation))]);
+    return makeTurn(this.#context, [...system, ...this.#view(system, conversation)]);
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
-    const { agent, deps } = this.#context;
-    const pending = new OpenCalls({ ids: deps.ids, agent, turn });
+    const { agent, ids, toolbox } = this.#context;
+    const pending = toolbox === NO_TOOLS ? undefined : new OpenCalls({ ids, agent, turn });
     return { turn, usage: undefined, conversation: undefined, pending };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const mixed = this.#clientCalls;
-    const { store, storeCall } = this.#storage;
-    if (mixed) await storeCall(() => mixed.save(this.#messages, answer), 'pendingToolCalls.save');
+    const calls = this.#clientCalls;
+    if (calls) await this.#storage.call(() => calls.save(this.#messages, answer), 'pendingToolCalls.save');
     const { idempotency } = this.#context.request;
-    if (idempotency) await storeCall(() => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
+    if (!idempotency) return;
+    await this.#storage.call((store) => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
   }
 
   async abandon(): Promise<void> {}
@@ -92,20 +91,19 @@ export class StatelessConversation implements TurnConversation {
   }
 
   /** What the model receives of a conversation: what fits of its older turns, and its last turn. */
-  async #view(system: readonly Message[], conversation: readonly Message[]): Promise<readonly Message[]> {
+  #view(system: readonly Message[], conversation: readonly Message[]): readonly Message[] {
     const { policy } = this.#context.agent.history;
     const start = startOfTurn(conversation, conversation.length - 1);
     const last = conversation.slice(start);
-    const budget = await budgetFor(this.#context, [...system, ...last]);
+    const budget = budgetFor(this.#context, [...system, ...last]);
     return historyView({ messages: conversation.slice(0, start) }, last, policy, budget);
   }
 
   async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
-    const mixed = this.#clientCalls;
-    if (!mixed) return messages;
-    const { task } = this.#context;
-    const reserve = (bytes: number) => task.account.require(Account.costOf(bytes));
-    const expanded = await this.#storage.storeCall(() => mixed.expand(messages, reserve), 'pendingToolCalls.load');
+    const calls = this.#clientCalls;
+    if (!calls) return messages;
+    const reserve = reserveIn(this.#context.task.account);
+    const expanded = await this.#storage.call(() => calls.expand(messages, reserve), 'pendingToolCalls.load');
     return expanded === messages ? messages : resultsInOrder(expanded);
   }
 }

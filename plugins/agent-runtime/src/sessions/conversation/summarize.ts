@@ -1,13 +1,12 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Summary, TurnRequest, Usage } from '@plugboard/kernel/contracts';
+import type { Summary, Usage } from '@plugboard/kernel/contracts';
 import { startSpan } from '../../engine/diagnostics/channels.js';
-import type { Agent } from '../../engine/directory/agent.js';
-import type { Answer, ModelCalls } from '../../engine/model/model-calls.js';
+import type { ModelAnswer } from '../../engine/model/model-calls.js';
 import { StepReader } from '../../engine/model/step-reader.js';
+import type { TurnContext } from '../../engine/turn/conversation.js';
 import type { DueSummary } from '../history/due-summary.js';
+import { tokensOfSummary } from '../history/history-view.js';
 import { summaryRequest } from '../history/summary-request.js';
-import { tokensOfSummary } from '../history/summary-view.js';
-import type { StoreCall } from '../store/store-call.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
 
 /** The result of a request for a summary. */
@@ -25,24 +24,20 @@ export interface SummaryResult {
  * @throws the signal's reason if it aborts meanwhile.
  */
 export async function summarize(
+  { agent, request: { requestId, user }, revision: { models }, ids, signal }: TurnContext,
   history: SessionHistory,
   stored: LoadedSession,
   due: DueSummary,
-  agent: Agent,
-  asked: Pick<TurnRequest, 'requestId' | 'user'>,
-  models: ModelCalls,
-  storeCall: StoreCall,
-  signal: AbortSignal,
 ): Promise<SummaryResult> {
   const fields = { project: history.id.project, agent: agent.name };
   const headers: Record<string, string> = {};
   const span = startSpan('summary', () => ({ session: history.id, connections: agent.connections, headers }));
-  const read = new StepReader();
+  const read = new StepReader(ids);
   let summary: Summary;
   try {
     const messages = summaryRequest(stored.messages, due, agent.contextWindow);
     // Without the agent's parameters: they shape answers (format, length, stop sequences).
-    const origin = { requestId: asked.requestId, session: history.conversation, user: asked.user };
+    const origin = { requestId, session: history.conversation, user };
     const request = { messages, tools: [], params: {}, incremental: true, ...origin, headers };
     const answer = await models.ask(agent.connections, () => request, signal, fields);
     span.set({ connection: answer.connection });
@@ -58,7 +53,7 @@ export async function summarize(
     return { stored, usage: read.usage };
   }
   try {
-    await storeCall(() => history.summarize(stored, summary), 'putSummary', history.id);
+    await history.summarize(stored, summary);
   } catch (err) {
     models.log.warn({ err, ...fields }, 'could not store the summary of a session; it is lost when the session leaves memory');
   }
@@ -71,7 +66,7 @@ export async function summarize(
  * @param read collects the usage of the call, even if it fails.
  * @throws if the answer is not a usable summary.
  */
-async function readSummary({ first, rest }: Answer, due: DueSummary, read: StepReader): Promise<string> {
+async function readSummary({ first, rest }: ModelAnswer, due: DueSummary, read: StepReader): Promise<string> {
   let text = '';
   const add = (batch: readonly AgentEvent[]) => {
     for (const event of batch) if (event.type === 'text' && !event.isRefusal) text += event.text;

@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import type { HistoryOptions } from '../../engine/directory/agent.js';
 import { MIN_SUMMARY_BUDGET } from '../../engine/directory/check-config.js';
 import { type HistoryBudget, newestTurns, startOfTurn } from '../../engine/messages/newest-turns.js';
-import { type Conversation, tokensOfSummary, usableSummary } from './summary-view.js';
+import { type StoredMessages, tokensOfSummary, usableSummary } from './history-view.js';
 
 /**
  * If the conversation fills more than `FULL` of its budget, its oldest turns are summarized until
@@ -15,13 +15,11 @@ const MAX_TOKENS = 4096;
 /** The smallest useful summary, in tokens. */
 const MIN_TOKENS = MIN_SUMMARY_BUDGET / 4;
 
-/** A summary that is due. */
 export interface DueSummary {
   /** The number of oldest messages to summarize: whole turns. */
   readonly messages: number;
   /** The previous summary, which the new one replaces. */
-  readonly earlier: Conversation['summary'];
-  /** Its token limit. */
+  readonly earlier: StoredMessages['summary'];
   readonly tokens: number;
 }
 
@@ -35,7 +33,7 @@ export function summaryOfAll(messages: readonly Message[]): DueSummary {
  * new messages most likely refer to it.
  */
 export function dueSummary(
-  stored: Conversation,
+  stored: StoredMessages,
   added: readonly Message[],
   policy: HistoryOptions['policy'],
   budget: HistoryBudget,

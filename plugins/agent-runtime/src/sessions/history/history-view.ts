@@ -1,8 +1,10 @@
 import type { Message } from '@plugboard/kernel';
-import { TurnError, withSummary } from '@plugboard/kernel/contracts';
+import { type StoredSession, type Summary, TurnError, withSummary } from '@plugboard/kernel/contracts';
 import type { HistoryOptions } from '../../engine/directory/agent.js';
-import { type HistoryBudget, newestTurns } from '../../engine/messages/newest-turns.js';
-import { type Conversation, tokensOfSummary, usableSummary } from './summary-view.js';
+import { estimateTokens } from '../../engine/messages/message-size.js';
+import { type HistoryBudget, newestTurns, startsWithToolResults } from '../../engine/messages/newest-turns.js';
+
+export type StoredMessages = Pick<StoredSession, 'messages' | 'summary'>;
 
 /** @param tokens available for stored messages in a request to the model. */
 export function historyBudget({ maxMessages, maxTokens }: HistoryOptions, tokens: number): HistoryBudget {
@@ -19,7 +21,7 @@ export function historyBudget({ maxMessages, maxTokens }: HistoryOptions, tokens
  * @throws TurnError `context_length_exceeded` if not everything fits and the policy is `error`.
  */
 export function historyView(
-  stored: Conversation,
+  stored: StoredMessages,
   added: readonly Message[],
   policy: HistoryOptions['policy'],
   budget: HistoryBudget,
@@ -42,4 +44,21 @@ export function historyView(
     );
   }
   return [...messages.slice(start), ...added];
+}
+
+/** Estimated tokens of a summary in front of a conversation, at most. */
+export function tokensOfSummary(text: string): number {
+  const before = withSummary(text, [{ role: 'user', content: [] }]);
+  return estimateTokens(JSON.stringify(before[0]));
+}
+
+/**
+ * Returns the stored summary if the conversation can follow it: no tool result may follow whose
+ * call is in the summary.
+ */
+export function usableSummary({ messages, summary }: StoredMessages, added: readonly Message[]): Summary | undefined {
+  if (!summary || summary.messages > messages.length) return undefined;
+  if (summary.messages === messages.length) return startsWithToolResults(added) ? undefined : summary;
+  const startsTurn = messages[summary.messages]?.role === 'user' && messages[summary.messages - 1]?.role !== 'tool';
+  return startsTurn ? summary : undefined;
 }

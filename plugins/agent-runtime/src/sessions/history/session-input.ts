@@ -15,7 +15,7 @@ interface SessionInput {
  * Selects the new messages of a request: those after its last assistant message, or all if the
  * session is new. So clients may resend the whole conversation.
  *
- * @param approvals ids of open calls that wait for a person and not for the caller. They stay open.
+ * @param kept ids of open calls that do not wait for the caller, or not now. They stay open.
  * @param mayBeEmpty whether the request says something besides messages.
  * @throws TurnError `invalid_request` if there are no new messages, or tool results that answer no
  *   open call.
@@ -23,7 +23,7 @@ interface SessionInput {
 export function newMessages(
   history: readonly Message[],
   request: readonly Message[],
-  approvals: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = new Set(),
   mayBeEmpty = false,
 ): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
@@ -38,7 +38,7 @@ export function newMessages(
     throw invalidRequest('messages', 'A session turn needs a user or tool message after the last assistant message.');
   }
   if (history.length === 0) assertPairedToolCalls(request);
-  const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, approvals), ...fresh];
+  const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, kept), ...fresh];
   return { system, added };
 }
 
@@ -105,10 +105,10 @@ function closeOpenCalls(
   history: readonly Message[],
   fresh: readonly Message[],
   indexOf: (index: number) => number,
-  approvals: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = new Set(),
 ): readonly ToolMessage[] {
   if (history.length === 0) return [];
-  const open = new Set(openToolCalls(history).filter((id) => !approvals.has(id)));
+  const open = new Set(openToolCalls(history).filter((id) => !kept.has(id)));
   // Results must directly follow their calls.
   const firstOther = fresh.findIndex(({ role }) => role !== 'tool');
   const leading = firstOther < 0 ? fresh.length : firstOther;

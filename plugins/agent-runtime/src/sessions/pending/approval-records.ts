@@ -1,27 +1,11 @@
-import {
-  audit,
-  type Extensions,
-  type Logger,
-  type PluginContext,
-  type Principal,
-  type SessionStore,
-  SessionStores,
-} from '@plugboard/kernel';
-import {
-  type Account,
-  type ApprovalPage,
-  ExpiryClock,
-  openToolCalls,
-  type SessionId,
-  type TurnPage,
-} from '@plugboard/kernel/contracts';
+import { audit, type Logger, type PluginContext, type Principal } from '@plugboard/kernel';
+import { type Account, type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { callerFields, digestOf } from '../../engine/diagnostics/audit-fields.js';
-import type { ToolOutcome } from '../../engine/tools/run-tool.js';
+import { callerFields, digestOf } from '../../engine/diagnostics/log-fields.js';
 import { messagesAtEnd } from '../history/messages-at-end.js';
-import { reserveIn, type StoreCall, storeCalls } from '../store/store-call.js';
+import { reserveIn, SessionStorage } from '../store/session-storage.js';
 import {
-  type Approval,
+  type ApprovalRecord,
   approvalIdOf,
   approvalOf,
   type Decision,
@@ -33,7 +17,7 @@ import {
 /** The open calls of a session that a person decides about. */
 export interface OpenApprovals {
   /** In the order of the calls. */
-  readonly approvals: readonly Approval[];
+  readonly approvals: readonly ApprovalRecord[];
   /** Ids of calls that were copied from another session, and cannot run here. */
   readonly copied: readonly string[];
 }
@@ -43,48 +27,39 @@ export interface OpenApprovals {
  * read is reserved in the account of the request before.
  */
 export class ApprovalRecords {
-  readonly #stores: Extensions<SessionStore>;
-  readonly #storeCall: StoreCall;
+  readonly #storage: SessionStorage;
   readonly #clock: ExpiryClock;
   readonly #log: Logger;
 
-  constructor(@inject(CONTEXT) { clock, log, extensions }: PluginContext) {
-    this.#stores = extensions(SessionStores);
-    this.#storeCall = storeCalls(clock);
+  constructor(@inject(CONTEXT) { clock, log }: PluginContext, @inject(SessionStorage) storage: SessionStorage) {
+    this.#storage = storage;
     this.#clock = new ExpiryClock(clock);
     this.#log = log;
   }
 
-  get #store(): SessionStore {
-    return this.#stores.one();
-  }
-
   /** Those of these ids that exist, in one query. */
-  async all(project: string, ids: readonly string[], account: Account): Promise<readonly Approval[]> {
-    const read = () => this.#store.approvals.get(project, ids, reserveIn(account));
-    return (await this.#storeCall(read, 'approvals.get')).map(approvalOf);
-  }
-
-  async get(project: string, id: string, account: Account): Promise<Approval | undefined> {
-    return (await this.all(project, [id], account))[0];
+  async get(project: string, ids: readonly string[], account: Account): Promise<readonly ApprovalRecord[]> {
+    const reserve = reserveIn(account);
+    return (await this.#storage.call((store) => store.approvals.get(project, ids, reserve), 'approvals.get')).map(approvalOf);
   }
 
   /** Finds one without its text, which may be large. */
   async find(project: string, id: string): Promise<ListedApproval | undefined> {
-    const stored = await this.#storeCall(() => this.#store.approvals.find(project, id), 'approvals.find');
+    const stored = await this.#storage.call((store) => store.approvals.find(project, id), 'approvals.find');
     return stored && listedApproval(stored);
   }
 
   /** Lists those of a project that wait. */
   async waiting(project: string, page: ApprovalPage): Promise<readonly ListedApproval[]> {
-    const read = () => this.#store.approvals.waiting(project, { ...page, expiresAfter: this.#clock.now() });
-    return (await this.#storeCall(read, 'approvals.waiting')).map(listedApproval);
+    const expiresAfter = this.#clock.now();
+    const read = this.#storage.call((store) => store.approvals.waiting(project, { ...page, expiresAfter }), 'approvals.waiting');
+    return (await read).map(listedApproval);
   }
 
   /** The open calls of a session that wait for a person, or did, in the order of the calls. */
   async openIn(session: SessionId, callIds: readonly string[], account: Account): Promise<OpenApprovals> {
     if (callIds.length === 0) return { approvals: [], copied: [] };
-    const known = await this.all(session.project, callIds.map(approvalIdOf), account);
+    const known = await this.get(session.project, callIds.map(approvalIdOf), account);
     const own = known.filter((approval) => isSame(approval.session, session));
     return {
       approvals: await Promise.all(own.map((approval) => this.expire(approval, account))),
@@ -95,8 +70,10 @@ export class ApprovalRecords {
   /** The same for a session that is not loaded: only its last turns are read (S-76). */
   async openAtEnd(session: SessionId, account: Account): Promise<OpenApprovals> {
     const reserve = reserveIn(account);
-    const read = (page: TurnPage) => this.#storeCall(() => this.#store.turns(session, { ...page, reserve }), 'turns', session);
-    return this.openIn(session, openToolCalls(await messagesAtEnd(read)), account);
+    const messages = await messagesAtEnd((page) =>
+      this.#storage.call((store) => store.turns(session, { ...page, reserve }), 'turns', session),
+    );
+    return this.openIn(session, openToolCalls(messages), account);
   }
 
   /**
@@ -105,21 +82,36 @@ export class ApprovalRecords {
    *
    * @param decider the caller that decided; undefined if nobody did.
    */
-  async decide(approval: Approval, decision: Decision, account: Account, decider?: Principal): Promise<Approval> {
-    let current: Approval | undefined = approval;
+  async decide(approval: ApprovalRecord, decision: Decision, account: Account, decider?: Principal): Promise<ApprovalRecord> {
+    let current: ApprovalRecord | undefined = approval;
     while (current?.state === 'waiting') {
-      const decided: Approval | undefined = await this.#replace(current, {
-        ...current,
-        state: decision.approve ? 'approved' : 'denied',
-        decision,
-      });
+      const state = decision.approve ? 'approved' : 'denied';
+      const decided: ApprovalRecord | undefined = await this.replace(current, { state, decision });
       if (decided) {
         this.#audit(decided, decision, decider);
         return decided;
       }
-      current = await this.get(approval.session.project, approval.id, account);
+      [current] = await this.get(approval.session.project, [approval.id], account);
     }
     return current ?? approval;
+  }
+
+  /** Decides about a call whose time is over. */
+  async expire(approval: ApprovalRecord, account: Account): Promise<ApprovalRecord> {
+    if (approval.state !== 'waiting' || this.#clock.now() < approval.expiresAt) return approval;
+    return this.decide(approval, { approve: false, by: 'expired' }, account);
+  }
+
+  /** Stores a change. Returns undefined if somebody else has changed the approval meanwhile. */
+  async replace(approval: ApprovalRecord, change: Partial<ApprovalRecord>): Promise<ApprovalRecord | undefined> {
+    const { stored } = approval;
+    const { waits, text } = encodeApproval({ ...approval, ...change });
+    const replace = this.#storage.call(
+      (store) => store.approvals.replace(stored, { waits, text }),
+      'approvals.replace',
+      stored.session,
+    );
+    return (await replace) ? approvalOf({ ...stored, waits, text }) : undefined;
   }
 
   /** When a call that begins to wait now does, and until when it waits. */
@@ -128,49 +120,13 @@ export class ApprovalRecords {
     return { createdAt, expiresAt: createdAt + lifetime };
   }
 
-  /** Decides about a call whose time is over. */
-  async expire(approval: Approval, account: Account): Promise<Approval> {
-    if (approval.state !== 'waiting' || this.#clock.now() < approval.expiresAt) return approval;
-    return this.decide(approval, { approve: false, by: 'expired' }, account);
-  }
-
-  /** Counts wrong codes that another caller tried. @returns how many there were. */
-  async countWrongCodes(approval: Approval, count: number): Promise<number> {
-    const wrongCodes = (approval.wrongCodes ?? 0) + count;
-    await this.#replace(approval, { ...approval, wrongCodes });
-    return wrongCodes;
-  }
-
-  /**
-   * An approved call is about to run. Returns undefined if somebody else has changed it meanwhile.
-   */
-  start(approval: Approval): Promise<Approval | undefined> {
-    return this.#replace(approval, { ...approval, state: 'started' });
-  }
-
-  /** An approved call has a result. It is kept until the conversation has it. */
-  async end(approval: Approval, outcome: ToolOutcome): Promise<void> {
-    await this.#replace(approval, { ...approval, state: 'ended', outcome });
-  }
-
   /** A call of a committed turn waits now. */
-  auditRequest(approval: Pick<Approval, 'id' | 'call'>, session: SessionId, principal: Principal): void {
+  auditRequest(approval: Pick<ApprovalRecord, 'id' | 'call'>, session: SessionId, principal: Principal): void {
     const fields = { ...auditFields({ ...approval, session }), ...callerFields(principal) };
     audit(this.#log, 'approval_requested', fields, 'a tool call waits for approval');
   }
 
-  async #replace(approval: Approval, change: Approval): Promise<Approval | undefined> {
-    const { stored } = approval;
-    const { waits, text } = encodeApproval(change);
-    const replaced = await this.#storeCall(
-      () => this.#store.approvals.replace(stored, { waits, text }),
-      'approvals.replace',
-      stored.session,
-    );
-    return replaced ? approvalOf({ ...stored, waits, text }) : undefined;
-  }
-
-  #audit(approval: Approval, { approve, by, reason }: Decision, decider: Principal | undefined): void {
+  #audit(approval: ApprovalRecord, { approve, by, reason }: Decision, decider: Principal | undefined): void {
     const event = by === 'expired' || by === 'overtaken' ? `approval_${by}` : 'approval_decided';
     const waited_ms = Math.max(0, Math.round(this.#clock.now() - approval.createdAt));
     const fields = { ...auditFields(approval), approve, by, reason, ...callerFields(decider), waited_ms };
@@ -184,7 +140,7 @@ const AUDITED: Readonly<Record<string, string>> = {
 };
 
 /** What an audit line says about a call. Never its arguments. */
-export function auditFields({ id, call, session }: Pick<Approval, 'id' | 'call' | 'session'>): object {
+function auditFields({ id, call, session }: Pick<ApprovalRecord, 'id' | 'call' | 'session'>): object {
   return {
     approval: id,
     project: session.project,

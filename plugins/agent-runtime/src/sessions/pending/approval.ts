@@ -1,13 +1,13 @@
-import type { IdSource, Principal } from '@plugboard/kernel';
+import type { IdSource, Principal, SessionStore } from '@plugboard/kernel';
 import {
+  type Approval,
   type ApprovalChange,
-  type Approval as ApprovalInfo,
   callerId,
   conversationId,
-  OPEN,
   type SessionId,
   type StoredApproval,
   type Target,
+  TurnError,
   type TurnToolCall,
 } from '@plugboard/kernel/contracts';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
@@ -38,7 +38,7 @@ export interface Decision {
  * - `ended`: it has a result, which the conversation does not have yet.
  * - `settled`: the conversation has its result.
  */
-export type ApprovalState = 'waiting' | 'denied' | 'approved' | 'started' | 'ended' | 'settled';
+type ApprovalState = 'waiting' | 'denied' | 'approved' | 'started' | 'ended' | 'settled';
 
 /** What the runtime keeps of a call that needs approval, as JSON. */
 interface ApprovalFields {
@@ -76,7 +76,7 @@ export interface ListedApproval extends Pick<ApprovalFields, 'call' | 'changed' 
 }
 
 /** A call that needs approval, as it was read from the store. */
-export interface Approval extends ApprovalFields, ListedApproval {
+export interface ApprovalRecord extends ApprovalFields, ListedApproval {
   readonly stored: StoredApproval;
 }
 
@@ -84,7 +84,7 @@ export interface Approval extends ApprovalFields, ListedApproval {
 export type NewApproval = Omit<ApprovalFields, 'createdAt' | 'expiresAt' | 'turn'> & { readonly id: string };
 
 /** @throws Error if another program has changed the text. */
-export function approvalOf(stored: StoredApproval): Approval {
+export function approvalOf(stored: StoredApproval): ApprovalRecord {
   return { ...JSON.parse(stored.text), ...listedApproval(stored), stored };
 }
 
@@ -97,13 +97,13 @@ export function listedApproval(stored: Omit<StoredApproval, 'text'>): ListedAppr
 /** The approval as a store keeps it. */
 export function encodeApproval(approval: ApprovalFields & { readonly id: string }): ApprovalChange {
   const { id, caller, expiresAt, call, changed, createdAt, turn, ...rest } = approval;
-  const { stored, session, ...kept } = rest as typeof rest & Partial<Approval>;
+  const { stored, session, ...kept } = rest as typeof rest & Partial<ApprovalRecord>;
   const listed = JSON.stringify({ call, changed, createdAt, turn });
   return { id, waits: kept.state === 'waiting', caller, expiresAt, listed, text: JSON.stringify(kept) };
 }
 
 /** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
-export function settledApproval(approval: Approval): Approval {
+export function settledApproval(approval: ApprovalRecord): ApprovalRecord {
   return { ...approval, state: 'settled', outcome: undefined, params: undefined, principal: null };
 }
 
@@ -112,14 +112,9 @@ export function approvalIdOf(callId: string): string {
   return `mcpr_${callId.replace(/^call_/, '')}`;
 }
 
-/** The caller that began the turn. */
-export function principalOf({ principal }: Approval): Principal {
-  return principal ?? OPEN;
-}
-
-/** A caller as it is stored. */
-export function storedPrincipal(principal: Principal): Principal | null {
-  return principal === OPEN ? null : principal;
+/** Whether any of these calls waits for a person, or did. */
+export async function anyWaits(store: SessionStore, project: string, callIds: readonly string[]): Promise<boolean> {
+  return callIds.length > 0 && (await store.approvals.get(project, callIds.map(approvalIdOf))).length > 0;
 }
 
 /** Whether the principal began the turn that asked. */
@@ -127,11 +122,10 @@ export function isOwn({ caller }: ListedApproval, principal: Principal): boolean
   return callerId(principal) === caller;
 }
 
-/** What callers see of an approval. */
 export function shownApproval(
   { id, session, call, changed, createdAt, expiresAt }: ListedApproval,
   visibility: Target['toolVisibility'],
-): ApprovalInfo {
+): Approval {
   return {
     id,
     conversation: conversationId(session),
@@ -146,7 +140,7 @@ export function shownApproval(
 
 /** Without characters that look alike. */
 const ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789';
-export const CODE_LENGTH = 6;
+const CODE_LENGTH = 6;
 
 /** Makes a code that nobody can guess. */
 export function newCode(ids: IdSource): string {
@@ -156,4 +150,25 @@ export function newCode(ids: IdSource): string {
     if (byte < 240) code += ALPHABET[byte % ALPHABET.length]; // 240 = 8 × 30: no character is more frequent
   }
   return code;
+}
+
+/** The same for an unknown approval and for one that the caller may not decide. */
+export function approvalNotFound(id: string): TurnError {
+  return new TurnError('approval_not_found', `No request for approval with the id '${id.slice(0, 64)}' was found.`);
+}
+
+export function approvalDecided({ id, decision }: ApprovalRecord): TurnError {
+  const how = decision?.by === 'person' ? (decision.approve ? 'was approved' : 'was denied') : 'counts as denied';
+  return new TurnError('approval_decided', `The call of '${id}' ${how} before.`);
+}
+
+export function approvalExpired(id: string): TurnError {
+  return new TurnError('approval_expired', `Nobody decided about '${id}' in time: the call counts as denied.`);
+}
+
+export function approvalPending(): TurnError {
+  return new TurnError(
+    'approval_pending',
+    'Tool calls of this session wait for a decision or for the caller that began the turn, who alone can send the next message.',
+  );
 }

@@ -1,75 +1,80 @@
-import type { TurnApproval } from '@plugboard/kernel/contracts';
-import { digestOf } from '../../engine/diagnostics/audit-fields.js';
-import { Postponed, type ToolOutcome } from '../../engine/tools/run-tool.js';
-import type { CallRun, OwnedCall, ServerCall } from '../../engine/tools/tool-runner.js';
+import { OPEN, type TurnApproval } from '@plugboard/kernel/contracts';
+import { digestOf } from '../../engine/diagnostics/log-fields.js';
+import { Postponed } from '../../engine/tools/intercept-tool.js';
+import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
+import type { OwnedCall, ServerCall } from '../../engine/tools/tool-runner.js';
 import type { AgentTool } from '../../engine/tools/toolbox.js';
-import { type Approval, principalOf } from './approval.js';
+import type { ApprovalRecord } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
-import { changedTool, UNKNOWN_EFFECT } from './denial.js';
 
-type Result = ToolOutcome | TurnApproval;
+/** A call with effects that began, and was cut off. */
+const UNKNOWN_EFFECT = toolError(
+  'The call was approved and began to run, but was interrupted. Whether it took effect is unknown, and it was not run again.',
+);
+
+/** A call of an earlier turn that a person approved. */
+export interface ApprovedCall extends ServerCall {
+  /** Its result, once there is one. */
+  outcome(): ToolOutcome | undefined;
+}
 
 /**
- * A call of an earlier turn that a person approved. It runs once: its state is stored before and
- * after it, and an interceptor that runs the turn several times gets the same result each time.
+ * Makes the call of an approval for the loop. It runs once: its state is stored before and after
+ * it, and an interceptor that runs the turn several times gets the same result each time.
+ *
+ * @param onChanged lets the call wait again, with the other arguments that would run.
  */
-export class ApprovedCall implements OwnedCall {
-  readonly turnId: string;
-  readonly principal;
-  readonly shown: string;
-  readonly #records: ApprovalRecords;
-  readonly #onChanged: (changed: string) => TurnApproval;
-  #approval: Approval;
-  #running: Promise<Result> | undefined;
-  #outcome: ToolOutcome | undefined;
-
-  /** @param onChanged lets the call wait again, with the other arguments that would run. */
-  constructor(approval: Approval, records: ApprovalRecords, onChanged: (changed: string) => TurnApproval) {
-    this.turnId = approval.turnId;
-    this.principal = principalOf(approval);
-    this.shown = approval.changed ?? approval.call.arguments;
-    this.#approval = approval;
-    this.#records = records;
-    this.#onChanged = onChanged;
-  }
-
-  /** The result, once there is one. */
-  get outcome(): ToolOutcome | undefined {
-    return this.#outcome;
-  }
-
-  /** The call for the loop. */
-  get call(): ServerCall {
-    const { call, id, index } = this.#approval;
-    return { call: { ...call, approval: id }, index, owned: this };
-  }
-
-  settle(tool: AgentTool | undefined, run: CallRun): Promise<Result> {
-    this.#running ??= this.#settle(tool, run).catch((error: unknown) => {
-      this.#running = undefined; // it was cut off: its effect decides
-      throw error;
-    });
-    return this.#running;
-  }
-
-  async #settle(tool: AgentTool | undefined, run: CallRun): Promise<Result> {
-    const outcome = (await this.#begin(tool)) ?? (await run());
-    if (outcome instanceof Postponed) return this.#onChanged(outcome.input);
-    this.#outcome = outcome;
-    if (this.#approval.state !== 'ended') await this.#records.end(this.#approval, outcome);
-    this.#approval = { ...this.#approval, state: 'ended', outcome };
-    return outcome;
-  }
+export function approvedCall(
+  approved: ApprovalRecord,
+  records: ApprovalRecords,
+  onChanged: (changed: string) => TurnApproval,
+): ApprovedCall {
+  let current = approved;
+  let running: Promise<ToolOutcome | TurnApproval> | undefined;
 
   /** Returns the result of the call if it must not run. */
-  async #begin(tool: AgentTool | undefined): Promise<ToolOutcome | undefined> {
-    const { state, outcome, schema, call } = this.#approval;
+  const begin = async (tool: AgentTool | undefined): Promise<ToolOutcome | undefined> => {
+    const { state, outcome, schema, call } = current;
     if (state === 'ended') return outcome ?? UNKNOWN_EFFECT;
-    if (!tool || digestOf(tool.tool.inputSchema) !== schema) return changedTool(`${call.tool.entry}/${call.tool.name}`);
+    if (!tool || digestOf(tool.tool.inputSchema) !== schema) return changedTool(call.tool);
     if (state === 'started') return tool.effect === 'write' ? UNKNOWN_EFFECT : undefined;
-    const started = await this.#records.start(this.#approval);
+    const started = await records.replace(current, { state: 'started' });
     if (!started) return UNKNOWN_EFFECT; // somebody else runs it
-    this.#approval = started;
+    current = started;
     return undefined;
-  }
+  };
+
+  const run: OwnedCall['settle'] = async (tool, runTool) => {
+    const outcome = (await begin(tool)) ?? (await runTool());
+    if (outcome instanceof Postponed) return onChanged(outcome.input);
+    const before = current;
+    current = { ...before, state: 'ended', outcome };
+    if (before.state !== 'ended') await records.replace(before, { state: 'ended', outcome });
+    return outcome;
+  };
+
+  return {
+    call: { ...approved.call, approval: approved.id },
+    index: approved.index,
+    owned: {
+      turnId: approved.turnId,
+      principal: approved.principal ?? OPEN,
+      shown: approved.changed ?? approved.call.arguments,
+      settle(tool, runTool) {
+        running ??= run(tool, runTool).catch((error: unknown) => {
+          running = undefined; // it was cut off: its effect decides
+          throw error;
+        });
+        return running;
+      },
+    },
+    outcome: () => (current.state === 'ended' ? current.outcome : undefined),
+  };
+}
+
+/** A call that was approved, but cannot run as it was shown. */
+function changedTool({ entry, name }: ApprovalRecord['call']['tool']): ToolOutcome {
+  return toolError(
+    `The call was approved but did not run: the tool ${entry}/${name} has changed since, or is no longer available.`,
+  );
 }

@@ -63,7 +63,7 @@ export class ClientCalls {
     if (keys.size === 0) return messages;
     const found = await this.#store.pendingToolCalls.find(this.#owner, [...new Set(keys.values())]);
     if (found.size === 0) return messages;
-    const sent = new SentCalls(messages);
+    const haveAll = sentCalls(messages);
     const left = new Map(found);
     let isExpanded = false;
     const whole: Message[] = [];
@@ -76,7 +76,7 @@ export class ClientCalls {
         onLoad(bytes);
         stored = await this.#store.pendingToolCalls.load(this.#owner, key);
       }
-      if (stored && !sent.haveAll(stored, index)) {
+      if (stored && !haveAll(stored, index)) {
         isExpanded = true;
         for (const one of stored) whole.push(one);
       } else whole.push(message);
@@ -123,45 +123,28 @@ function callsTools(message: Message): message is AssistantMessage {
   return message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 0;
 }
 
-/** The calls that a caller sent, by the messages of the user that they follow. */
-class SentCalls {
-  readonly #messages: readonly Message[];
-  /** For each message the number of the user's messages before it. */
-  readonly #turns: readonly number[];
-  /** The calls of each of these turns. Built on first use. */
-  #calls: Map<number, Set<string>> | undefined;
-
-  constructor(messages: readonly Message[]) {
-    this.#messages = messages;
-    let turn = 0;
-    this.#turns = messages.map((_, index) => (isUser(messages, index) ? ++turn : turn));
+/**
+ * Returns a function that says whether the turn around a message that the caller sent has all
+ * answered calls of a stored one, by name and arguments.
+ */
+function sentCalls(messages: readonly Message[]): (stored: readonly Message[], index: number) => boolean {
+  let turn = 0;
+  /** For each message the number of the user's messages before it, and the calls of each number. */
+  const turns: number[] = [];
+  const calls: Set<string>[] = [new Set()];
+  for (const [index, message] of messages.entries()) {
+    if (isUser(messages, index)) calls[++turn] = new Set();
+    turns.push(turn);
+    if (callsTools(message)) for (const call of message.tool_calls ?? []) calls[turn]?.add(textOfCall(call));
   }
-
-  /**
-   * Whether the turn around a message has all answered calls of a stored one, by name and
-   * arguments.
-   */
-  haveAll(stored: readonly Message[], index: number): boolean {
+  return (stored, index) => {
     const open = new Set(openToolCalls(stored));
-    const sent = this.#byTurn().get(this.#turns[index] ?? 0);
+    const sent = calls[turns[index] ?? 0];
     return stored.every(
       (message) =>
         !callsTools(message) || message.tool_calls?.every((call) => open.has(call.id) || sent?.has(textOfCall(call)) === true),
     );
-  }
-
-  #byTurn(): ReadonlyMap<number, Set<string>> {
-    if (this.#calls) return this.#calls;
-    this.#calls = new Map();
-    for (const [index, message] of this.#messages.entries()) {
-      if (!callsTools(message)) continue;
-      const turn = this.#turns[index] ?? 0;
-      const calls = this.#calls.get(turn) ?? new Set();
-      for (const call of message.tool_calls ?? []) calls.add(textOfCall(call));
-      this.#calls.set(turn, calls);
-    }
-    return this.#calls;
-  }
+  };
 }
 
 function textOfCall(call: NonNullable<AssistantMessage['tool_calls']>[number]): string {

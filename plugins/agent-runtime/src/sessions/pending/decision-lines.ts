@@ -1,5 +1,5 @@
 import { type ApprovalDecision, matchLine, SHAPE_LIMITS } from '@plugboard/kernel/contracts';
-import type { Approval } from './approval.js';
+import type { ApprovalRecord } from './approval.js';
 
 /**
  * What is left of a line without what surrounds it. Each character can be matched in one way only.
@@ -23,7 +23,7 @@ export function countDecisions(text: string): number {
  * @param approvals the calls that the codes may name.
  * @returns undefined for any other message, one with an unknown code included.
  */
-export function decisionsIn(text: string, approvals: readonly Approval[]): readonly ApprovalDecision[] | undefined {
+export function decisionsIn(text: string, approvals: readonly ApprovalRecord[]): readonly ApprovalDecision[] | undefined {
   const decisions: ApprovalDecision[] = [];
   const lines = linesOf(text);
   const byCode = Map.groupBy(approvals, ({ code }) => code);

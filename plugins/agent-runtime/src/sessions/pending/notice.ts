@@ -5,7 +5,6 @@ import type { NewApproval } from './approval.js';
 const MAX_TEXT = 200;
 const MAX_NAME = 60;
 const MAX_STRUCTURE = 1_000;
-/** Arguments that are shown. */
 const MAX_ARGUMENTS = 50;
 
 /**

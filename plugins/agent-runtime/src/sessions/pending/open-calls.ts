@@ -1,15 +1,15 @@
 import type { AgentEvent, IdSource, Message, Turn } from '@plugboard/kernel';
-import { type ApprovalChange, callerId, openToolCalls, type TurnApproval, type TurnText } from '@plugboard/kernel/contracts';
-import { digestOf } from '../../engine/diagnostics/audit-fields.js';
+import { callerId, OPEN, openToolCalls, type TurnApproval, type TurnText } from '@plugboard/kernel/contracts';
+import { digestOf } from '../../engine/diagnostics/log-fields.js';
 import type { Agent } from '../../engine/directory/agent.js';
-import { completeArguments } from '../../engine/tools/complete-arguments.js';
 import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
+import { completeArguments } from '../../engine/tools/tool-arguments.js';
 import type { ServerCall } from '../../engine/tools/tool-runner.js';
 import type { AgentTool } from '../../engine/tools/toolbox.js';
 import { NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from '../../engine/turn/pending-calls.js';
-import { approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval, storedPrincipal } from './approval.js';
+import { approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
-import { ApprovedCall } from './approved-call.js';
+import { type ApprovedCall, approvedCall } from './approved-call.js';
 import { reasonWithoutPerson } from './denial.js';
 import { approvalNotice, deniedNotice, keptNotice } from './notice.js';
 import { withLead, withResults } from './results.js';
@@ -40,11 +40,10 @@ export class OpenCalls implements PendingCalls {
   readonly #options: OpenCallsOptions;
   readonly #settled: SettledCalls;
   readonly #approved: readonly ApprovedCall[];
-  readonly #approvedIds: ReadonlySet<string>;
   /** The calls that wait now. */
   readonly #asked: NewApproval[] = [];
   /** Calls and results that readers have received. */
-  readonly #reported = new Set<string>();
+  #reported: Set<string> | undefined;
   #using: Spent = NOTHING_SPENT;
 
   constructor(options: OpenCallsOptions) {
@@ -53,9 +52,8 @@ export class OpenCalls implements PendingCalls {
     this.#settled = calls;
     this.spent = calls.spent;
     this.#approved = records
-      ? calls.approved.map((one) => new ApprovedCall(one, records, (changed) => this.#wait({ ...one, changed })))
+      ? calls.approved.map((one) => approvedCall(one, records, (changed) => this.#wait({ ...one, changed })))
       : [];
-    this.#approvedIds = new Set(calls.approved.map(({ call }) => call.id));
   }
 
   get opening(): Opening {
@@ -66,15 +64,16 @@ export class OpenCalls implements PendingCalls {
       return { events: [...waiting.map(approvalEvent), notice(text)], isOver: true, calls: [] };
     }
     const unasked = denied.flatMap(({ call, decision }) => {
-      const why = reasonWithoutPerson(decision);
+      const why = decision && reasonWithoutPerson(decision);
       return why === undefined ? [] : [{ call, why }];
     });
     const events = unasked.length === 0 ? [] : [notice(deniedNotice(unasked, visibility))];
-    return { events, isOver: false, calls: this.#approved.map(({ call }) => call) };
+    return { events, isOver: false, calls: this.#approved };
   }
 
-  get closing(): TurnText | undefined {
-    return this.#asked.length === 0 ? undefined : notice(approvalNotice(this.#asked, this.#options.agent.toolVisibility));
+  closing(callIds: readonly string[]): TurnText | undefined {
+    const waiting = this.#asked.filter(({ call }) => callIds.includes(call.id));
+    return waiting.length === 0 ? undefined : notice(approvalNotice(waiting, this.#options.agent.toolVisibility));
   }
 
   mayWait(tools: Iterable<AgentTool>): boolean {
@@ -111,19 +110,21 @@ export class OpenCalls implements PendingCalls {
         turnId: turn.id,
         index,
         caller: callerId(principal) ?? '',
-        principal: storedPrincipal(principal),
+        principal: principal === OPEN ? null : principal,
         spent: this.#using,
       })
     );
   }
 
   reportedOnce(batch: readonly AgentEvent[]): readonly AgentEvent[] {
-    if (this.#approvedIds.size === 0) return batch;
+    if (this.#approved.length === 0) return batch;
+    this.#reported ??= new Set();
+    const reported = this.#reported;
     return batch.filter((event) => {
       const isCall = event.type === 'tool-call' || event.type === 'tool-result';
-      if (!isCall || !this.#approvedIds.has(event.id)) return true;
+      if (!isCall || !this.#approved.some(({ call }) => call.id === event.id)) return true;
       const known = `${event.type} ${event.id}`;
-      return !this.#reported.has(known) && this.#reported.add(known);
+      return !reported.has(known) && reported.add(known);
     });
   }
 
@@ -138,7 +139,7 @@ export class OpenCalls implements PendingCalls {
 
   /** The answer as its reader sees it: with the server's text about the calls that wait. */
   withNotice(answer: readonly Message[]): readonly Message[] {
-    const waiting = this.#settled.isBlocked ? this.#settled.waiting : this.#asked;
+    const waiting = this.#settled.isBlocked ? this.#settled.waiting : this.#waitingIn(answer);
     const content = approvalNotice(waiting, this.#options.agent.toolVisibility);
     return content === '' ? answer : [...answer, { role: 'assistant', content }];
   }
@@ -147,25 +148,34 @@ export class OpenCalls implements PendingCalls {
    * What the conversation stores of the turn.
    *
    * @param added the new messages of the request, with places for the results of approved calls.
-   * @param asking the turn in which calls are asked for, when, and how long they wait.
+   * @param turn the number of the turn.
    */
-  commit(
-    added: readonly Message[],
-    answer: readonly Message[],
-    asking: { readonly turn: number; readonly createdAt: number; readonly expiresAt: number },
-  ) {
+  commit(added: readonly Message[], answer: readonly Message[], turn: number) {
     const { isBlocked, approved, denied } = this.#settled;
-    if (isBlocked) return { messages: withResults(added, answer, [], NONE), asked: [], approvals: [] };
-    const open = new Set([...openToolCalls(answer), ...this.#approvedIds]);
-    const { params } = this.#options.turn;
+    if (isBlocked) return { messages: withResults(added, answer, [], NONE), asked: [], approvals: undefined };
+    const { records, agent, turn: loaded } = this.#options;
+    const times = records?.timesOf(agent.approvalExpires);
+    const waiting = times ? this.#waitingIn(answer).map((one) => ({ ...one, ...times, turn })) : [];
     // The first call alone keeps the parameters of the turn (S-69).
-    const waiting = this.#asked.filter(({ call }) => open.has(call.id));
-    const asked = waiting.map((one, at) => ({ ...one, ...asking, params: at === 0 ? params : undefined }));
+    const asked = waiting.map((one, at) => ({ ...one, params: at === 0 ? loaded.params : undefined }));
     const again = new Set(asked.map(({ call }) => call.id));
-    const outcomes = this.#approved.flatMap((one) => (one.outcome ? [[one.call.call.id, one.outcome] as const] : []));
+    const outcomes = this.#approved.flatMap(({ call, outcome }) => {
+      const result = outcome();
+      return result ? [[call.id, result] as const] : [];
+    });
     const settled = [...approved, ...denied].filter(({ call }) => !again.has(call.id)).map(settledApproval);
-    const approvals: readonly ApprovalChange[] = [...asked, ...settled].map(encodeApproval);
-    return { messages: withResults(added, answer, outcomes, again), asked, approvals };
+    const approvals = [...asked, ...settled].map(encodeApproval);
+    return {
+      messages: withResults(added, answer, outcomes, again),
+      asked,
+      approvals: approvals.length > 0 ? approvals : undefined,
+    };
+  }
+
+  /** The calls that wait, without those of a run that an interceptor dropped. */
+  #waitingIn(answer: readonly Message[]): readonly NewApproval[] {
+    const open = new Set([...openToolCalls(answer), ...this.#settled.approved.map(({ call }) => call.id)]);
+    return this.#asked.filter(({ call }) => open.has(call.id));
   }
 
   #wait(asked: Omit<NewApproval, 'state' | 'code'>): TurnApproval {

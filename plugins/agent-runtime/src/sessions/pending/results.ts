@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { isToolImagesMessage, type ToolMessage } from '@plugboard/kernel/contracts';
 import type { ToolOutcome } from '../../engine/tools/run-tool.js';
-import type { Approval } from './approval.js';
+import type { ApprovalRecord } from './approval.js';
 
 /** Stands for the result of an approved call, which runs after interceptors received the turn. */
 const PENDING = 'The call was approved and is about to run.';
@@ -12,7 +12,7 @@ const PENDING = 'The call was approved and is about to run.';
  */
 export function inPlaceOfResults(
   fresh: readonly Message[],
-  { approved, closing }: { readonly approved: readonly Approval[]; readonly closing: readonly ToolMessage[] },
+  { approved, closing }: { readonly approved: readonly ApprovalRecord[]; readonly closing: readonly ToolMessage[] },
 ): readonly Message[] {
   const pending = approved.map(({ call }): ToolMessage => ({ role: 'tool', tool_call_id: call.id, content: PENDING }));
   const end = endOfResults(fresh);
@@ -33,25 +33,23 @@ export function withResults(
   open: ReadonlySet<string>,
 ): readonly Message[] {
   const start = startOfAnswer(answer);
-  if (start === 0 && outcomes.length === 0 && open.size === 0) return [...added, ...answer];
-  const lead = answer.slice(0, start);
-  const end = endOfResults(added);
-  const results = new Map([...outcomes.map(([id, { content }]) => [id, content] as const), ...resultsIn(lead)]);
-  return [
-    ...added
-      .slice(0, end)
-      .filter((message) => message.role !== 'tool' || !open.has(message.tool_call_id))
-      .map((message) => resultFor(message, results)),
-    ...imagesIn(lead),
-    ...added.slice(end),
-    ...answer.slice(start),
-  ];
+  const places = open.size === 0 ? added : added.filter((one) => one.role !== 'tool' || !open.has(one.tool_call_id));
+  return [...withLead(places, answer.slice(0, start), outcomes), ...answer.slice(start)];
 }
 
-/** Puts results in the place of the empty ones in the conversation for the model. */
-export function withLead(conversation: readonly Message[], lead: readonly Message[]): readonly Message[] {
-  if (lead.length === 0) return conversation;
-  const results = resultsIn(lead);
+/**
+ * Puts results in the place of the empty ones in a conversation.
+ *
+ * @param lead the results, with their images.
+ * @param outcomes results that are missing there, by the ids of the calls.
+ */
+export function withLead(
+  conversation: readonly Message[],
+  lead: readonly Message[],
+  outcomes: readonly (readonly [string, ToolOutcome])[] = [],
+): readonly Message[] {
+  if (lead.length === 0 && outcomes.length === 0) return conversation;
+  const results = new Map([...outcomes.map(([id, { content }]) => [id, content] as const), ...resultsIn(lead)]);
   const replaced = conversation.map((message) => resultFor(message, results));
   const last = replaced.findLastIndex(({ role }) => role === 'tool') + 1;
   return [...replaced.slice(0, last), ...imagesIn(lead), ...replaced.slice(last)];

@@ -11,25 +11,38 @@ import {
 } from '@plugboard/kernel/contracts';
 import { NOTHING_SPENT, type Spent } from '../../engine/turn/pending-calls.js';
 import { hasNewMessages, newMessages } from '../history/session-input.js';
-import { type Approval, approvalIdOf, isOwn } from './approval.js';
-import { approvalDecided, approvalNotFound, approvalPending } from './approval-errors.js';
+import {
+  type ApprovalRecord,
+  approvalDecided,
+  approvalIdOf,
+  approvalNotFound,
+  approvalPending,
+  type Decision,
+  isOwn,
+} from './approval.js';
 import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
 import { countDecisions, decisionsIn } from './decision-lines.js';
-import { DENIED_IN_COPY, denialOf, deniedMessage } from './denial.js';
+import { denialOf } from './denial.js';
 import { inPlaceOfResults } from './results.js';
 
 /** Another caller that tries more codes than this denies what waits. */
 const MAX_WRONG_CODES = 10;
 
+/** The session goes on with another message. */
+const OVERTAKEN: Decision = { approve: false, by: 'overtaken' };
+
+/** What the model is told of a call that a copy of the session cannot run. */
+const DENIED_IN_COPY = 'The call was denied and did not run: the conversation was copied before it was approved.';
+
 /** What has become of the calls that were open before a turn. */
 export interface SettledCalls {
   /** Calls that nobody has decided about. Nothing runs until somebody has. */
-  readonly waiting: readonly Approval[];
+  readonly waiting: readonly ApprovalRecord[];
   /** Ids of calls whose results the caller owes. Decisions wait for them. */
   readonly owed: readonly string[];
   /** Calls that run before the first model call. */
-  readonly approved: readonly Approval[];
-  readonly denied: readonly Approval[];
+  readonly approved: readonly ApprovalRecord[];
+  readonly denied: readonly ApprovalRecord[];
   /** Results of the calls that do not run. */
   readonly closing: readonly ToolMessage[];
   /** For the record of the turn: the decisions that take effect. */
@@ -80,13 +93,13 @@ export async function settleOpenCalls(
   const stays = new Set([...waitsForPerson, ...owed]);
   const { system, added: fresh } = newMessages(history, messages, stays, decisions !== undefined);
   const overtakes = fresh.some(({ role }) => role !== 'tool');
-  const settled: Approval[] = [];
+  const settled: ApprovalRecord[] = [];
   for (const approval of open.approvals) {
     const decision = decisions?.get(approval.id);
     if (decision) {
       const { approve, reason } = decision;
       settled.push(await records.decide(approval, { approve, reason, by: 'person' }, account, principal));
-    } else if (overtakes) settled.push(await records.decide(approval, { approve: false, by: 'overtaken' }, account, principal));
+    } else if (overtakes) settled.push(await records.decide(approval, OVERTAKEN, account, principal));
     else settled.push(approval);
   }
   const calls = settledCalls(settled, open.copied, owed, overtakes);
@@ -119,7 +132,7 @@ function decisionsById(decisions: readonly ApprovalDecision[]): ReadonlyMap<stri
 async function assertOwn(
   records: ApprovalRecords,
   { principal, account }: Pick<AccountedRequest, 'principal' | 'account'>,
-  approvals: readonly Approval[],
+  approvals: readonly ApprovalRecord[],
   text: string,
 ): Promise<void> {
   const foreign = approvals.filter((approval) => approval.state !== 'denied' && !isOwn(approval, principal));
@@ -127,8 +140,10 @@ async function assertOwn(
   const codes = countDecisions(text);
   for (const approval of codes > 0 ? foreign : []) {
     if (approval.state !== 'waiting') continue;
-    if ((await records.countWrongCodes(approval, codes)) < MAX_WRONG_CODES) continue;
-    const current = (await records.get(approval.session.project, approval.id, account)) ?? approval;
+    const wrongCodes = (approval.wrongCodes ?? 0) + codes;
+    await records.replace(approval, { wrongCodes });
+    if (wrongCodes < MAX_WRONG_CODES) continue;
+    const [current = approval] = await records.get(approval.session.project, [approval.id], account);
     await records.decide(current, { approve: false, by: 'guessed' }, account, principal);
   }
   throw approvalPending();
@@ -141,10 +156,10 @@ async function assertOwn(
 async function assertDecidable(
   records: ApprovalRecords,
   { principal, account }: Pick<AccountedRequest, 'principal' | 'account'>,
-  open: Approval | undefined,
+  open: ApprovalRecord | undefined,
   item: ApprovalDecision,
 ): Promise<void> {
-  const known = open ?? (await records.get(principal.project, item.id, account));
+  const [known] = open ? [open] : await records.get(principal.project, [item.id], account);
   if (!known || !isOwn(known, principal)) throw approvalNotFound(item.id);
   // Of a call that was denied without a person, the model is told, whatever this decision says.
   const isOther = open?.decision?.by === 'person' && item.approve !== open.decision.approve;
@@ -152,8 +167,8 @@ async function assertDecidable(
 }
 
 /** @param copied ids of calls that were copied from another session, and do not run. */
-export function settledCalls(
-  settled: readonly Approval[],
+function settledCalls(
+  settled: readonly ApprovalRecord[],
   copied: readonly string[],
   owed: readonly string[],
   overtakes: boolean,
@@ -168,8 +183,8 @@ export function settledCalls(
     approved,
     denied,
     closing: [
-      ...denied.map(({ call, decision }) => deniedMessage(call.id, denialOf(decision))),
-      ...copied.map((id) => deniedMessage(id, DENIED_IN_COPY)),
+      ...denied.map(({ call, decision = OVERTAKEN }) => resultOf(call.id, denialOf(decision))),
+      ...copied.map((id) => resultOf(id, DENIED_IN_COPY)),
     ],
     decisions: isBlocked ? [] : [...approved.map(decisionOf), ...denied.map(decisionOf), ...copied.map(decisionInCopy)],
     isBlocked,
@@ -181,8 +196,12 @@ export function settledCalls(
 /** A conversation without open calls. */
 export const NOTHING_OPEN = settledCalls([], [], [], false);
 
-function decisionOf({ id, call, decision }: Approval): SettledCalls['decisions'][number] {
-  const { approve = false, reason, by = 'overtaken' } = decision ?? {};
+function resultOf(callId: string, content: string): ToolMessage {
+  return { role: 'tool', tool_call_id: callId, content };
+}
+
+function decisionOf({ id, call, decision = OVERTAKEN }: ApprovalRecord): SettledCalls['decisions'][number] {
+  const { approve, reason, by } = decision;
   return { approval: id, call: call.id, approve, reason, by };
 }
 

@@ -1,11 +1,4 @@
-import {
-  type AgentEvent,
-  type Extensions,
-  type Logger,
-  type PluginContext,
-  type SessionStore,
-  SessionStores,
-} from '@plugboard/kernel';
+import type { Logger, PluginContext } from '@plugboard/kernel';
 import type {
   Account,
   ClaimResult,
@@ -14,10 +7,10 @@ import type {
   IdempotencyRecord,
   TurnIdempotency,
 } from '@plugboard/kernel/contracts';
-import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
+import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { IdempotentTurn } from '../../engine/turn/turn-task.js';
-import { reserveIn, type StoreCall, storeCalls } from './store-call.js';
+import { reserveIn, SessionStorage } from './session-storage.js';
 
 /**
  * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
@@ -25,8 +18,7 @@ import { reserveIn, type StoreCall, storeCalls } from './store-call.js';
  * has started, its key is free again.
  */
 export class IdempotencyClaims {
-  readonly #stores: Extensions<SessionStore>;
-  readonly #storeCall: StoreCall;
+  readonly #storage: SessionStorage;
   readonly #log: Logger;
   readonly #claimed = new Map<string, IdempotencyClaim>();
   /** The claims that `run` was called with. Their turns own the keys. */
@@ -37,9 +29,8 @@ export class IdempotencyClaims {
    */
   readonly #asking = new Map<string, Promise<void>>();
 
-  constructor(@inject(CONTEXT) { clock, log, extensions }: PluginContext) {
-    this.#stores = extensions(SessionStores);
-    this.#storeCall = storeCalls(clock);
+  constructor(@inject(CONTEXT) { log }: PluginContext, @inject(SessionStorage) storage: SessionStorage) {
+    this.#storage = storage;
     this.#log = log;
   }
 
@@ -53,8 +44,8 @@ export class IdempotencyClaims {
     const asked = Promise.withResolvers<void>();
     this.#asking.set(name, asked.promise);
     try {
-      const read = () => this.#stores.one().idempotency.get(key, reserveIn(account));
-      const record = await this.#storeCall(read, 'idempotency.get');
+      const reserve = reserveIn(account);
+      const record = await this.#storage.call((store) => store.idempotency.get(key, reserve), 'idempotency.get');
       if (record) return claimResultOf(record, fingerprint);
       const claim: IdempotencyClaim = {
         key,
@@ -80,8 +71,7 @@ export class IdempotencyClaims {
   turn(idempotency: TurnIdempotency): IdempotentTurn {
     const { claim } = idempotency;
     this.#used.add(claim);
-    const release = () => this.#release(claim);
-    return new ClaimedTurn(idempotency, this.#stores.one(), this.#storeCall, this.#log, release);
+    return claimedTurn(idempotency, this.#storage, this.#log, () => this.#release(claim));
   }
 
   #release(claim: IdempotencyClaim): void {
@@ -99,66 +89,42 @@ function recordOf({ claim }: TurnIdempotency, result: IdempotencyRecord['result'
   return { key: claim.key, fingerprint: claim.fingerprint, result };
 }
 
-/** A turn that keeps its key until it ends. */
-class ClaimedTurn implements IdempotentTurn {
-  readonly #idempotency: TurnIdempotency;
-  readonly #store: SessionStore;
-  readonly #storeCall: StoreCall;
-  readonly #log: Logger;
-  readonly #release: () => void;
-  #toolsBegan = false;
-  #hasEnded = false;
-
-  constructor(idempotency: TurnIdempotency, store: SessionStore, storeCall: StoreCall, log: Logger, release: () => void) {
-    this.#idempotency = idempotency;
-    this.#store = store;
-    this.#storeCall = storeCall;
-    this.#log = log;
-    this.#release = release;
-  }
-
-  async onToolsStart(signal: AbortSignal): Promise<void> {
-    if (this.#toolsBegan) return;
-    this.#toolsBegan = true;
-    await this.#put(recordOf(this.#idempotency, 'began'));
-    signal.throwIfAborted();
-  }
-
-  add(batch: readonly AgentEvent[]): void {
-    this.#idempotency.recorder.add(batch);
-  }
-
-  end(): void {
-    this.#hasEnded = true;
-    this.#release();
-  }
-
-  /** If tools of the turn had started, the failure is stored as its answer. */
-  async fail(event: TurnFailed): Promise<void> {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    try {
-      if (this.#toolsBegan) await this.#storeFailure(event);
-    } finally {
-      this.#release();
-    }
-  }
-
-  async #storeFailure(event: TurnFailed): Promise<void> {
-    // It is unknown whether the failed store operation took effect. The record, `began` or the
-    // answer, is correct either way.
-    if (event.failure.code === 'store_failed') return;
-    try {
-      this.#idempotency.recorder.add([event]);
-      await this.#put(answerRecord(this.#idempotency));
-    } catch (err) {
-      this.#log.warn({ err }, 'could not store the failure of a turn; its tools had started, so a repeated request is refused');
-    }
-  }
-
-  #put(record: IdempotencyRecord): Promise<void> {
-    return this.#storeCall(() => this.#store.idempotency.put(record), 'idempotency.put');
-  }
+/** Makes a turn that keeps its key until it ends. */
+function claimedTurn(idempotency: TurnIdempotency, storage: SessionStorage, log: Logger, release: () => void): IdempotentTurn {
+  let toolsBegan = false;
+  let hasEnded = false;
+  const put = (record: IdempotencyRecord) => storage.call((store) => store.idempotency.put(record), 'idempotency.put');
+  return {
+    async onToolsStart(signal) {
+      if (toolsBegan) return;
+      toolsBegan = true;
+      await put(recordOf(idempotency, 'began'));
+      signal.throwIfAborted();
+    },
+    add(batch) {
+      idempotency.recorder.add(batch);
+    },
+    end() {
+      hasEnded = true;
+      release();
+    },
+    /** If tools of the turn had started, the failure is stored as its answer. */
+    async fail(event) {
+      if (hasEnded) return;
+      hasEnded = true;
+      try {
+        // It is unknown whether a failed store operation took effect. The record, `began` or the
+        // answer, is correct either way.
+        if (!toolsBegan || event.failure.code === 'store_failed') return;
+        idempotency.recorder.add([event]);
+        await put(answerRecord(idempotency));
+      } catch (err) {
+        log.warn({ err }, 'could not store the failure of a turn; its tools had started, so a repeated request is refused');
+      } finally {
+        release();
+      }
+    },
+  };
 }
 
 /** Returns the result of a claim whose key has a record in the store. */

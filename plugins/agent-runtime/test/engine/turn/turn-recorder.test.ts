@@ -35,7 +35,7 @@ function record(
   const clock = new ManualClock();
   const arrivedAt = clock.monotonic();
   clock.advance(queued);
-  const recorder = new TurnRecorder({ arrivedAt, clock }, keepsReasoning);
+  const recorder = new TurnRecorder(arrivedAt, clock, keepsReasoning);
   for (const [at, ...events] of batches) {
     clock.advance(at - clock.monotonic());
     recorder.add(events);
@@ -134,7 +134,7 @@ t.test('decisions are kept with the turn that they took effect in', async (t) =>
 
 t.test('a turn that runs has a record of what happened so far', async (t) => {
   const clock = new ManualClock();
-  const recorder = new TurnRecorder({ arrivedAt: clock.monotonic(), clock }, true);
+  const recorder = new TurnRecorder(clock.monotonic(), clock, true);
   recorder.add([
     { type: 'started', turnId: 'turn_1', agent: 'a' },
     { type: 'step', step: 1, connection: 'fast' },
@@ -167,7 +167,7 @@ t.test('C-241 durations do not change when the clock of the server jumps', async
     monotonic: () => clock.monotonic(),
     after: (ms: number, run: () => void) => clock.after(ms, run),
   };
-  const recorder = new TurnRecorder({ arrivedAt: clock.monotonic(), clock: jumping }, true);
+  const recorder = new TurnRecorder(clock.monotonic(), jumping, true);
   recorder.add([{ type: 'step', step: 1, connection: 'fast' }]);
   clock.advance(100);
   jump = -86_400_000;

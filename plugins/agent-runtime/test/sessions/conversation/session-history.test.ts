@@ -1,12 +1,12 @@
-import type { Message } from '@plugboard/kernel';
+import type { Message, PluginContext, SessionStore } from '@plugboard/kernel';
 import { Account, type SessionInfo, type StoredSession } from '@plugboard/kernel/contracts';
 import { ManualClock, testContext } from '@plugboard/testing';
 import t from 'tap';
 import { TurnMemory } from '../../../src/engine/limits/turn-memory.js';
 import definition from '../../../src/index.js';
 import { SessionHistory } from '../../../src/sessions/conversation/session-history.js';
-import { storeCalls } from '../../../src/sessions/store/store-call.js';
-import { storeWith, user } from '../../harness.js';
+import { SessionStorage } from '../../../src/sessions/store/session-storage.js';
+import { extensions, storeWith, user } from '../../harness.js';
 
 const jsonSize = (messages: readonly Message[]) =>
   messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
@@ -15,12 +15,16 @@ const jsonSize = (messages: readonly Message[]) =>
 function startMemory(limit: string) {
   const clock = new ManualClock();
   const ctx = testContext(definition, { config: { limits: { memory: limit } }, entry: 'runtime', clock });
-  const dependencies = { memory: new TurnMemory(ctx), storeCall: storeCalls(ctx.clock) };
+  const memory = new TurnMemory(ctx);
+  const historyOf = (key: string, store: SessionStore) => {
+    const stored = { ...ctx, extensions: () => extensions({ store }) } as unknown as PluginContext;
+    return new SessionHistory({ project: 'p', agent: 'a', key }, new SessionStorage(stored), memory);
+  };
   const open = (tokenId: string) => {
     const account = new Account(ctx.budgets.memory, { project: 'default', scopes: [], tokenId });
     return { account, leave: account.hold() };
   };
-  return { budget: ctx.budgets.memory, dependencies, open, clock };
+  return { budget: ctx.budgets.memory, historyOf, open, clock };
 }
 
 const { signal } = new AbortController();
@@ -30,11 +34,11 @@ t.test('S-37 S-51 a history counts in the account of its turn, and between turns
   const stored: StoredSession = { version: 1, turns: 1, messages: loaded, bytes: jsonSize(loaded) };
   const info = { bytes: stored.bytes + 300_000 } as SessionInfo; // with documents
   const store = storeWith({ load: async () => stored, info: async () => info, commit: async () => {} });
-  const { budget, dependencies, open } = startMemory('100mb');
-  const history = new SessionHistory({ project: 'p', agent: 'a', key: 'k' }, store, (change) => budget.cache(change));
+  const { budget, historyOf, open } = startMemory('100mb');
+  const history = historyOf('k', store);
 
   const { account, leave } = open('one');
-  const session = await history.current(account, dependencies, signal);
+  const session = await history.current(account, signal);
   t.equal(account.reserved, 3 * stored.bytes, 'what was reserved too much was given back');
   t.equal(budget.report.cached, 0);
   const added: Message[] = [user('and now?'), { role: 'assistant', content: 'y'.repeat(3000) }];
@@ -56,18 +60,18 @@ t.test('S-51 a history is not loaded before there is memory for it', async (t) =
     return stored;
   };
   const store = storeWith({ load, info: async () => ({ bytes: stored.bytes }) as SessionInfo });
-  const { budget, dependencies, open, clock } = startMemory('2mb');
-  const a = new SessionHistory({ project: 'p', agent: 'a', key: 'a' }, store);
-  const b = new SessionHistory({ project: 'p', agent: 'a', key: 'b' }, store);
+  const { budget, historyOf, open, clock } = startMemory('2mb');
+  const a = historyOf('a', store);
+  const b = historyOf('b', store);
   const [first, second] = [open('one'), open('one')];
-  await a.current(first.account, dependencies, signal);
-  const gone = b.current(open('one').account, dependencies, AbortSignal.abort(new Error('gone')));
+  await a.current(first.account, signal);
+  const gone = b.current(open('one').account, AbortSignal.abort(new Error('gone')));
   await t.rejects(gone, { message: 'gone' });
-  const late = b.current(open('one').account, dependencies, signal);
+  const late = b.current(open('one').account, signal);
   await new Promise(setImmediate);
   clock.advance(60_000);
   await t.rejects(late, { code: 'overloaded', message: /`limits\.memory`/, options: { retryAfter: 5 } });
-  const waiting = b.current(second.account, dependencies, signal);
+  const waiting = b.current(second.account, signal);
   await new Promise(setImmediate);
   t.equal(loads, 1, 'the second waits');
   first.leave();
@@ -75,7 +79,7 @@ t.test('S-51 a history is not loaded before there is memory for it', async (t) =
   t.equal(loads, 2);
   t.equal(second.account.reserved, 3 * stored.bytes);
   budget.resize(100_000);
-  await t.rejects(a.current(open('two').account, dependencies, signal), {
+  await t.rejects(a.current(open('two').account, signal), {
     code: 'session_full',
     message: /`limits\.memory`/,
   });

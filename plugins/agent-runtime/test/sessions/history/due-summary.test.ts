@@ -4,8 +4,7 @@ import t from 'tap';
 import { tokensOf } from '../../../src/engine/messages/message-size.js';
 import type { HistoryBudget } from '../../../src/engine/messages/newest-turns.js';
 import { dueSummary } from '../../../src/sessions/history/due-summary.js';
-import { historyView } from '../../../src/sessions/history/history-view.js';
-import { tokensOfSummary } from '../../../src/sessions/history/summary-view.js';
+import { historyView, tokensOfSummary } from '../../../src/sessions/history/history-view.js';
 import { user } from '../../harness.js';
 
 const ROOM: HistoryBudget = { tokens: Number.POSITIVE_INFINITY, messages: Number.POSITIVE_INFINITY };

@@ -1,6 +1,6 @@
-import type { ToolInterceptor } from '@plugboard/kernel';
+import type { Interceptor, ToolInterceptor } from '@plugboard/kernel';
 import t from 'tap';
-import { answerWith, callTools } from '../../harness.js';
+import { answerWith, callTools, textOfEvents } from '../../harness.js';
 import { asked, results, start } from './support.js';
 
 t.test('an interceptor postpones a call, and runs again after the approval', async (t) => {
@@ -52,4 +52,23 @@ t.test('an interceptor that postpones too late, or catches the error, runs nothi
   const careless = await start({ steps, agent: { approve: [] }, toolInterceptors: { caught } });
   t.equal(asked(await careless.ask('Remove it')).length, 1);
   t.strictSame(careless.ran, []);
+});
+
+t.test('an interceptor that runs a turn again: the text is about the calls that readers have received', async (t) => {
+  const again: Interceptor = async function* (turn, next) {
+    for await (const _ of next(turn));
+    yield* next(turn);
+  };
+  let isOn = true;
+  const switched: Interceptor = (turn, next) => (isOn ? again(turn, next) : next(turn));
+  const calls = ['first', 'second'].map((command) => callTools(['shell__run', { command }]));
+  const app = await start({ steps: [...calls, answerWith('Done.')], interceptors: [switched] });
+  const events = await app.ask('Run it');
+  const [{ code = '' } = {}, ...others] = asked(events);
+  t.strictSame(others, []);
+  t.match(textOfEvents(events), /"command":"second"/);
+  t.notMatch(textOfEvents(events), /first/);
+  isOn = false;
+  await app.ask(`approve ${code}`);
+  t.strictSame(app.ran, ['second']);
 });

@@ -57,13 +57,14 @@ export function documentCases({ add, clock, canReopen }: Suite): void {
     await store.commit(SESSION, { expected: 0, messages: turn(1) });
     await store.documents.put(SESSION, 'resp_1', 'one');
     await store.documents.put(SESSION, 'resp_2', 'two');
+    await store.documents.put(SESSION, 'note_1', 'of another kind');
     await store.commit(OTHER, { expected: 0, messages: turn(1) });
     await store.documents.put(OTHER, 'resp_3', 'three');
-    assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), 1, 'one is left with the session');
+    assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), 1, 'one is left of its kind');
     assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), undefined, 'it is gone');
     assert.equal(await store.documents.get(SESSION.project, 'resp_1'), undefined);
     assert.equal((await store.documents.get(SESSION.project, 'resp_2'))?.text, 'two');
-    assert.equal(await store.documents.delete(SESSION.project, 'resp_2'), 0, 'none is left with the session');
+    assert.equal(await store.documents.delete(SESSION.project, 'resp_2'), 0, 'none is left of its kind');
     assert.equal((await store.info(SESSION))?.turns, 1);
   });
 

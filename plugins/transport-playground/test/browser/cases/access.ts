@@ -66,8 +66,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     const handshakes: string[] = [];
     await cdp.send('Network.enable');
     cdp.on('Network.webSocketWillSendHandshakeRequest', ({ request }) => handshakes.push(JSON.stringify(request)));
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
+    await page.enterToken(TOKEN);
     await page.page.getByText('Talk to billing').waitFor();
     t.equal(await page.answer(await page.ask('First')), 'First');
     await page.page.reload();
@@ -86,8 +85,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
   t.test('a token sees the agents of its project, and runs turns with live tool calls', async (t) => {
     const app = await startPlayground(t, { yaml: BEARER });
     const page = await Playground.open(t, browser, app);
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
+    await page.enterToken(TOKEN);
     await page.page.getByText('Talk to billing').waitFor();
     t.same(await page.agent.locator('option').allTextContents(), ['billing']);
     app.models.enqueue({ toolCalls: [lookUp('time')] }, { text: 'Noon.' });
@@ -123,6 +121,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     const options = () => page.agent.locator('option').allTextContents();
     await eventually(async () => String(await options()) === 'assistant,added,fast');
     await page.agent.selectOption('added');
+    await page.page.getByText('Talk to added').waitFor();
     await writeFile(file, text);
     await app.started.server.reload();
     await page.page.getByText('Talk to assistant').waitFor();
@@ -180,8 +179,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     const app = await startPlayground(t, { yaml: BEARER });
     const page = await Playground.open(t, browser, app);
     const field = page.page.getByLabel('Token', { exact: true });
-    await field.fill(TOKEN);
-    await field.press('Enter');
+    await page.enterToken(TOKEN);
     await page.page.getByText('Talk to billing').waitFor();
     const gate = Promise.withResolvers<void>();
     app.models.enqueue({ text: ['Half ', gate.promise, 'and whole.'] });
@@ -208,13 +206,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     ).replace('auth:', '  clearing: { model: fast, project: beta }\nauth:');
     const app = await startPlayground(t, { yaml });
     const page = await Playground.open(t, browser, app);
-    const field = page.page.getByLabel('Token', { exact: true });
-    const enter = async (token: string) => {
-      await field.fill(token);
-      await field.press('Enter');
-      await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
-    };
-    await enter(TOKEN);
+    await page.enterToken(TOKEN);
     for (const mode of ['Session', 'Stateless']) {
       await page.page.locator('.chip').click();
       await page.page.getByRole('radio', { name: mode }).check();
@@ -223,7 +215,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     }
     await page.message.fill('A draft');
     await page.button(/^Access/).click();
-    await enter(other);
+    await page.enterToken(other);
     await page.page.getByText('Talk to clearing').waitFor();
     t.equal(await page.message.inputValue(), 'A draft');
     // what was announced to screen readers goes last
@@ -235,7 +227,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.agent.inputValue(), 'clearing');
 
     await page.button(/^Access/).click();
-    await enter(other);
+    await page.enterToken(other);
     t.equal(await page.turns.count(), 1, 'the same token leaves a stateless conversation as it is');
 
     await page.page.locator('.chip').click();
@@ -243,7 +235,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     await page.page.keyboard.press('Escape');
     await page.ask('Hello again');
     await page.button(/^Access/).click();
-    await enter(third);
+    await page.enterToken(third);
     await page.page.getByText('Token accepted').waitFor();
     t.equal(await page.turns.count(), 1, 'another token of the same project leaves a session as it is');
   });

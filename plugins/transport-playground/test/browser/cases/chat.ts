@@ -1,7 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { eventually } from '@plugboard/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
+import { HeldEvents } from '../support/held-events.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
@@ -114,18 +116,53 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('a stopped turn does not leak into the next one, however fast it follows', async (t) => {
+    // Events of the first turn that arrive before it is stopped, and before the next message.
+    for (const [before, after] of [
+      [0, 0],
+      [0, 3],
+      [3, 0],
+      [3, 2],
+    ] as const) {
+      const app = await startPlayground(t);
+      const page = await Playground.open(t, browser, app);
+      const events = await HeldEvents.of(page, before);
+      app.models.respond(({ body }) =>
+        JSON.stringify(body.messages.at(-1)).includes('First')
+          ? { text: ['Once ', 'upon ', new Promise(() => {})] }
+          : { text: 'Second answer' },
+      );
+      await page.say('First');
+      await eventually(() => events.waiting >= after && app.models.requests.length > 0);
+      await page.button('Stop').click();
+      events.pass(after);
+      const name = `stopped after ${before} events, ${after} more before the next message`;
+      t.match(await (await page.ended(0)).innerText(), /First\s[\s\S]*Stopped/, name);
+      await page.say('Second');
+      await page.page.locator('.asked', { hasText: 'Second' }).waitFor();
+      events.pass(Number.POSITIVE_INFINITY);
+      t.equal(await page.answer(await page.ended(1)), 'Second answer', name);
+      t.match(await page.turns.first().innerText(), /First\s[\s\S]*Stopped/, name);
+      t.equal(await (await app.models.received(1)).ended, 'aborted', name);
+      t.same(page.problems, [], name);
+    }
+  });
+
+  t.test('a turn that is stopped before it is sent does not count as running', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    // Whether the first message is sent at all depends on when it is stopped.
-    app.models.respond(({ body }) =>
-      JSON.stringify(body.messages.at(-1)).includes('First')
-        ? { before: new Promise(() => {}), text: 'never' }
-        : { text: 'Second answer' },
-    );
+    const gate = Promise.withResolvers<void>();
+    await page.page.route('**/v1/conversations', async (route) => {
+      if (route.request().method() === 'POST') await gate.promise;
+      await route.continue();
+    });
     await page.say('First');
     await page.button('Stop').click();
-    t.equal(await page.answer(await page.ask('Second')), 'Second answer');
-    t.match(await page.turns.first().innerText(), /First\s+Stopped/);
+    gate.resolve();
+    await page.page.locator('.session', { hasText: 'First' }).waitFor();
+    await page.button('New chat').click();
+    await page.ask('Second');
+    t.notMatch(await page.page.locator('.session', { hasText: 'First' }).innerText(), /running/);
+    t.equal(app.models.requests.length, 1, 'the model was asked the second only');
     t.same(page.problems, []);
   });
 

@@ -14,8 +14,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     const surfaces = '  websocket: {}\n  conversations: {}\n  responses: {}\n  playground: {}\n';
     const app = await startPlayground(t, { yaml: BEARER, surfaces });
     const page = await Playground.open(t, browser, app);
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
+    await page.enterToken(TOKEN);
     await page.page.getByText('Talk to assistant').waitFor();
     await page.button(/^Session play-/).click();
     await page.page.getByRole('radio', { name: 'Stateless' }).check();

@@ -54,7 +54,8 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
 
   t.test('a turn that the server no longer has is marked as cut off, and can be retried', async (t) => {
     const { network, page, app } = await openOnNetwork(t, browser);
-    app.models.enqueue({ text: ['Slowly ', new Promise(() => {})] });
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise] });
     await page.say('How do you work?');
     await page.page.getByText('Slowly').waitFor();
     network.cut();
@@ -66,6 +67,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     t.notMatch(await page.page.content(), /response_not_found/);
     t.match(await turn.innerText(), /How do you work\?\s+Slowly/, 'what had arrived stays');
     t.ok(await turn.getByRole('button', { name: 'Retry' }).isVisible());
+    gate.resolve(); // the server that was lost has nothing to wait for when it stops
   });
 
   t.test('the badge follows the server while nothing runs, and a message waits to be retried', async (t) => {
@@ -111,8 +113,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
       socket.connectToServer();
       end = () => void socket.close({ code: 4401, reason: 'the token is no longer valid' });
     });
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
+    await page.enterToken(TOKEN);
     await page.page.getByText('Talk to billing').waitFor();
     const gate = Promise.withResolvers<void>();
     app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
@@ -122,9 +123,7 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     end();
     await page.page.getByRole('dialog').waitFor();
     t.match(await page.turns.first().innerText(), /token is no longer valid/);
-    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
-    await page.page.keyboard.press('Enter');
-    await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await page.enterToken(TOKEN);
     gate.resolve();
     await page.page.getByText('Slowly but surely.', { exact: true }).waitFor();
     t.equal(await page.turns.count(), 1);

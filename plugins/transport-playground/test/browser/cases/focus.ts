@@ -1,5 +1,5 @@
 import { eventually } from '@plugboard/testing';
-import type { Browser } from 'playwright-core';
+import type { Browser, Request } from 'playwright-core';
 import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
@@ -19,15 +19,31 @@ const BUTTONS = `[...document.querySelectorAll('button')]
 
 const CODE = '```js\nlet a = 1;\n```';
 
+/** Returns what waits until nothing is requested and everything is shown. */
+function quietOf(page: Playground): () => Promise<void> {
+  const requested = new Set<Request>();
+  page.page.on('request', (request) => requested.add(request));
+  page.page.on('requestfinished', (request) => requested.delete(request));
+  page.page.on('requestfailed', (request) => requested.delete(request));
+  return async () => {
+    await page.rendered();
+    while (requested.size > 0) {
+      await eventually(() => requested.size === 0);
+      await page.rendered(); // what was read may lead to another request
+    }
+  };
+}
+
 export async function focus(t: Test, browser: Browser): Promise<void> {
   t.test('no button takes the focus away, whatever it replaces', async (t) => {
     const yaml = '  guarded: { model: fast, tools: [desk], approve: [desk] }\n';
     const app = await startPlayground(t, { yaml });
     const page = await Playground.open(t, browser, app);
-    const forever = new Promise<void>(() => {});
+    const quiet = quietOf(page);
+    const gate = Promise.withResolvers<void>();
     app.models.respond(({ body }) => {
       const said = String(body.messages.at(-1)?.content);
-      if (said === 'For ever') return { text: ['Begun', forever] };
+      if (said === 'For ever') return { text: ['Begun', gate.promise] };
       if (said === 'Ask') return { toolCalls: [lookUp('one'), lookUp('two')] };
       return { text: `Answer to ${said}.\n\n${CODE}` };
     });
@@ -85,11 +101,11 @@ export async function focus(t: Test, browser: Browser): Promise<void> {
         if (String(await buttons()) !== String(before)) await reenter();
         await page.page.getByRole('button', { name, exact: true }).first().focus();
         await page.page.keyboard.press('Enter');
-        await page.page.waitForLoadState('networkidle');
-        await page.rendered();
+        await quiet();
         t.not(await page.page.evaluate(FOCUSED), '', `${state}: ${name}`);
       }
     }
+    gate.resolve(); // the server has nothing to wait for when it stops
     t.same(page.problems, []);
   });
 

@@ -65,6 +65,16 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     await page.rendered();
     t.ok(await page.page.evaluate('transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight < 1'));
     t.equal(await page.button('Newest').count(), 0);
+
+    // The text grows after the page has scrolled, and before it is told so.
+    await page.page.evaluate('transcript.scrollBy(0, -40)');
+    await page.rendered();
+    await page.page.evaluate(`(() => {
+      transcript.scrollTo(0, 1e9);
+      document.querySelector('markdown-text').style.paddingBottom = '2000px';
+    })()`);
+    await page.rendered();
+    t.equal(await page.button('Newest').count(), 0, 'the reader has not scrolled up');
     t.same(page.problems, []);
   });
 

@@ -67,6 +67,16 @@ export class Playground {
     await this.page.locator('playground-app[aria-busy=false]').waitFor();
   }
 
+  /**
+   * Enters a token that the server accepts. Nothing else takes a key before the dialog is closed.
+   */
+  async enterToken(token: string): Promise<void> {
+    const field = this.page.getByLabel('Token', { exact: true });
+    await field.fill(token);
+    await field.press('Enter');
+    await this.page.getByRole('dialog').waitFor({ state: 'hidden' });
+  }
+
   /** Sends a message as a person would. */
   async say(text: string): Promise<void> {
     await this.message.fill(text);

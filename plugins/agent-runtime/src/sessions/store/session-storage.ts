@@ -1,0 +1,123 @@
+import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
+import { Account, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import { startSpan } from '../../engine/diagnostics/channels.js';
+import { assertNotBlocked, unblock } from './blocked-sessions.js';
+
+/** Time limit of one store operation, in milliseconds. */
+const STORE_TIMEOUT = 30_000;
+
+/**
+ * Time limit of the store's health check, in milliseconds: shorter than the timeout of a load
+ * balancer's probe.
+ */
+const HEALTH_TIMEOUT = 2_000;
+
+const OUTRUN = 'Another request changed the session before this one was stored, and nothing of this one was kept. Send it again.';
+
+/** Operations that change nothing. */
+const READS: ReadonlySet<string> = new Set([
+  'load',
+  'version',
+  'info',
+  'find',
+  'list',
+  'turns',
+  'documents.get',
+  'approvals.get',
+  'approvals.find',
+  'approvals.waiting',
+  'idempotency.get',
+  'pendingToolCalls.load',
+]);
+
+/** What is true of an operation that failed, or did not answer in time. */
+function messageOf(operation: string): string {
+  if (READS.has(operation)) return 'The session store failed to answer.';
+  // What a store begins too late is abandoned.
+  if (operation === 'begin') return 'The session store failed; the turn was not run.';
+  return 'The session store failed, and it is unknown whether the request was stored. Read the session before you send it again.';
+}
+
+/** Reserves what a store is about to read, as messages. */
+export function reserveIn(account: Account): (bytes: number) => void {
+  return (bytes) => account.require(Account.costOf(bytes));
+}
+
+/** The session store, and what every use of it has in common. */
+export class SessionStorage {
+  readonly #context: PluginContext;
+  readonly #stores: Extensions<SessionStore>;
+  #worked = true;
+
+  constructor(@inject(CONTEXT) context: PluginContext) {
+    this.#context = context;
+    this.#stores = context.extensions(SessionStores);
+  }
+
+  get store(): SessionStore {
+    return this.#stores.one();
+  }
+
+  /**
+   * Runs one operation of the store under a time limit, and publishes it on `plugboard.store`.
+   *
+   * @param timeout in milliseconds.
+   * @throws a TurnError of the work itself; else TurnError `session_quarantined` for a blocked
+   *   session, `quota_exceeded` if the project has reached a limit of the store, `session_busy` if
+   *   another writer was faster, and `store_failed` if the store throws or does not answer in time.
+   *   It is then unknown whether a write took effect, or still will, and the message says so.
+   */
+  async call<T>(
+    work: (store: SessionStore) => Promise<T>,
+    operation: string,
+    session?: SessionId,
+    timeout = STORE_TIMEOUT,
+  ): Promise<T> {
+    const span = startSpan('store', () => ({ operation, session }));
+    const { promise, resolve, reject } = Promise.withResolvers<T>(); // cheaper than `Promise.race`
+    const late = () => reject(new Error(`no answer within ${timeout / 1000} s`));
+    const timer = this.#context.clock.after(timeout, late);
+    try {
+      assertNotBlocked(operation, session);
+      Promise.resolve(work(this.store)).then(resolve, reject);
+      const result = await promise;
+      if (operation === 'delete') unblock(session);
+      span.end();
+      return result;
+    } catch (error) {
+      span.fail(error);
+      if (error instanceof TurnError) throw error;
+      if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
+      if (error instanceof VersionConflict) throw new TurnError('session_busy', OUTRUN, { cause: error });
+      throw new TurnError('store_failed', messageOf(operation), { cause: error });
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /**
+   * Whether the store works: one that throws, or does not answer in time, does not. Logs once why,
+   * and once that it works again. Never rejects.
+   */
+  async isWorking(): Promise<boolean> {
+    try {
+      const health = await this.call((store) => store.health(), 'health', undefined, HEALTH_TIMEOUT);
+      this.#logHealth(health.ok, {}, health.reason ?? 'the store gives no reason');
+      return health.ok;
+    } catch (error) {
+      const { cause: err = error } = error as Error; // what the store threw
+      this.#logHealth(false, { err }, 'its health check failed');
+      return false;
+    }
+  }
+
+  #logHealth(works: boolean, fields: object, reason: string): void {
+    if (works === this.#worked) return;
+    this.#worked = works;
+    const { log } = this.#context;
+    if (works) log.info('the session store works again');
+    else log.error(fields, `the session store does not work, so the server is not ready: ${reason}`);
+  }
+}

@@ -1,0 +1,9 @@
+import t from 'tap';
+import { agentCard } from './cases/agent-card.js';
+import { code } from './cases/code.js';
+import { images } from './cases/images.js';
+import { markdown } from './cases/markdown.js';
+import { timeline } from './cases/timeline.js';
+import { inBrowser } from './support/in-browser.js';
+
+inBrowser(t, { agentCard, code, images, markdown, timeline });

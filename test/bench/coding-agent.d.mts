@@ -1,0 +1,3 @@
+/** Bodies of requests. */
+export const chatStep: Readonly<Record<string, unknown>>;
+export const messagesStep: Readonly<Record<string, unknown>>;
