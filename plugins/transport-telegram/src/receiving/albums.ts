@@ -21,12 +21,13 @@ export class Albums {
   readonly #state: PluginState;
   readonly #clock: Clock;
   readonly #albums = new Map<string, Album>();
-  /** Called when an album is complete. */
-  onComplete: ((id: string) => void) | undefined;
+  readonly #onComplete: (id: string) => void;
 
-  constructor(state: PluginState, clock: Clock) {
+  /** @param onComplete called when an album is complete. */
+  constructor(state: PluginState, clock: Clock, onComplete: (id: string) => void) {
     this.#state = state;
     this.#clock = clock;
+    this.#onComplete = onComplete;
   }
 
   /** Reads what an earlier life left. @returns the ids of the albums, which are complete. */
@@ -86,7 +87,7 @@ export class Albums {
 
   #wait(id: string, album: Album): void {
     album.timer?.cancel();
-    album.timer = this.#clock.after(SETTLES, () => this.onComplete?.(id));
+    album.timer = this.#clock.after(SETTLES, () => this.#onComplete(id));
   }
 }
 

@@ -51,9 +51,8 @@ export class Updates {
 
   constructor(deps: UpdatesDependencies) {
     this.#deps = deps;
-    this.#albums = new Albums(deps.state, deps.clock);
+    this.#albums = new Albums(deps.state, deps.clock, (id) => void this.#completed(id));
     this.#groups = new Groups(deps.state);
-    this.#albums.onComplete = (id) => void this.#completed(id);
   }
 
   /** Takes updates from now on, until the signal aborts. First, the albums of an earlier life. */
