@@ -51,6 +51,8 @@ export class Exchange implements ActiveMember {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
+  /** Whether middleware of other plugins sees its reply on the context, and may change it. */
+  readonly isWrapped: boolean;
   /** Among the exchanges in progress. */
   index = -1;
   match: RouteMatch | undefined;
@@ -82,7 +84,7 @@ export class Exchange implements ActiveMember {
   #leaveAccount: (() => void) | undefined;
 
   /** @param head bytes received after the head of an upgrade request; undefined for any other. */
-  constructor(ctx: Context, requestId: string, dependencies: ExchangeDependencies, head: Buffer | undefined) {
+  constructor(ctx: Context, requestId: string, dependencies: ExchangeDependencies, head: Buffer | undefined, isWrapped: boolean) {
     const { req, res } = ctx;
     this.ctx = ctx;
     this.req = req;
@@ -91,6 +93,7 @@ export class Exchange implements ActiveMember {
     this.method = req.method ?? '';
     [this.path, this.query] = splitTarget(req.url ?? '');
     this.address = req.socket.remoteAddress ?? ''; // unknown once the connection is closed
+    this.isWrapped = isWrapped;
     this.#res = res;
     this.#socket = req.socket;
     this.#head = head;
