@@ -51,8 +51,8 @@ export class Replies {
   }
 
   /**
-   * Sends the reply of a route, or puts it on the context. Of a stream, only the status and the
-   * headers.
+   * Sends the reply of a route, or puts it on the context for middleware: of a stream, only the
+   * status and the headers.
    *
    * @throws Error for an invalid header or a body that cannot be serialised, HttpError 503 if
    * there is no memory for it.
@@ -64,6 +64,7 @@ export class Replies {
       this.#write(exchange, reply, contentOf(reply.body));
       return;
     }
+    if (isStreamed(reply) && !exchange.isWrapped) return;
     setHead(exchange, reply);
     if (isStreamed(reply)) return;
     setBody(ctx, reply.body);
@@ -73,18 +74,15 @@ export class Replies {
   /** Sends a reply as it is. */
   #write(exchange: Exchange, { status, headers, body }: HttpReply, content: string | Buffer): void {
     const { ctx, requestId } = exchange;
-    const { res } = ctx;
     const bytes = Buffer.byteLength(content);
     this.#reserve(exchange.account, bytes);
-    const head: OutgoingHttpHeaders = commonHeaders(requestId);
-    head['content-type'] = typeOf(body);
-    for (const name in headers) head[name.toLowerCase()] = headers[name];
+    const head = headOf(requestId, headers, typeOf(body));
     head['content-length'] = bytes;
     if (this.#exchanges.draining) head.connection = 'close';
-    res.writeHead(status, head);
+    ctx.res.writeHead(status, head);
     ctx.respond = false;
     exchange.headAt = this.#clock.monotonic();
-    res.end(content, bytes === content.length ? ASCII : 'utf8');
+    ctx.res.end(content, bytes === content.length ? ASCII : 'utf8');
     watch(exchange, this.#clock);
   }
 
@@ -103,7 +101,10 @@ export class Replies {
     const { ctx, reply } = exchange;
     const isOpen = exchange.isPending && ctx.respond !== false;
     if (reply && isStreamed(reply)) {
-      if (isOpen && ctx.body === undefined) return this.#stream(exchange, reply);
+      if (isOpen && ctx.body === undefined) {
+        this.#beginStream(exchange, reply);
+        return this.#stream(exchange, reply);
+      }
       drop(exchange); // a middleware replied, or the caller has disconnected
     }
     if (isOpen) this.#complete(exchange);
@@ -200,16 +201,23 @@ export class Replies {
     exchange.end();
   }
 
+  /** Writes the head of a stream. @throws Error for an invalid header. */
+  #beginStream(exchange: Exchange, { status, headers }: HttpReply): void {
+    const { ctx, requestId, isWrapped } = exchange;
+    const { res } = ctx;
+    if (this.#exchanges.draining || isUnread(exchange)) ctx.set('connection', 'close');
+    if (isWrapped) res.writeHead(res.statusCode);
+    else res.writeHead(status, headOf(requestId, headers));
+    ctx.respond = false;
+    exchange.headAt = this.#clock.monotonic();
+  }
+
   /** Sends a stream, or its head to HEAD, until its end or until the caller disconnects. */
   async #stream(exchange: Exchange, { body, keepAlive }: Streamed): Promise<void> {
     const { ctx } = exchange;
     const { res } = ctx;
     const iterator = body[Symbol.asyncIterator]();
-    ctx.respond = false;
-    if (this.#exchanges.draining || isUnread(exchange)) ctx.set('connection', 'close');
     try {
-      res.writeHead(res.statusCode);
-      exchange.headAt = this.#clock.monotonic();
       if (ctx.method !== 'HEAD') {
         await new StreamedBody(res, iterator, this.#clock, () => exchange.destroy('timeout')).send(keepAlive);
       }
@@ -238,6 +246,18 @@ function watch(exchange: Exchange, clock: Clock): void {
     timer.refresh();
   });
   res.once('close', () => timer.cancel());
+}
+
+/**
+ * The headers of a reply that no middleware sees.
+ *
+ * @param type the content type, unless the headers have one.
+ */
+function headOf(requestId: string, headers: HttpReply['headers'], type?: string): OutgoingHttpHeaders {
+  const head: OutgoingHttpHeaders = commonHeaders(requestId);
+  if (type !== undefined) head['content-type'] = type;
+  for (const name in headers) head[name.toLowerCase()] = headers[name];
+  return head;
 }
 
 function setHead({ ctx, requestId, isWrapped }: Exchange, { status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {

@@ -49,6 +49,7 @@ t.test('a reply is the same with middleware that changes nothing, and without', 
     invalid: { status: 200, headers: { 'x-own': 'a\nb', 'x-left': 'out' }, body: 'not sent' },
     cyclic: { status: 200, body: cyclic() },
     stream: { status: 200, headers: { 'content-type': 'text/plain' }, body: nothing() },
+    invalidStream: { status: 200, headers: { 'x-own': 'a\nb' }, body: nothing() },
   };
   const routes = Object.entries(replies).map(([name, reply]) => get(`/v1/${name}`, () => reply));
   const config = { origins: ['https://a.example'] };
