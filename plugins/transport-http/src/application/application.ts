@@ -134,7 +134,7 @@ export class HttpApplication {
 
   /**
    * The outermost step: begins the exchange and does the first checks. When the middleware has
-   * returned, Koa sends the reply that it finds on the context.
+   * returned, Koa sends the reply that it finds on the context, unless it was written already.
    *
    * @param next calls the middleware of other plugins, if there is any.
    */

@@ -33,8 +33,8 @@ const DISCONNECTED = new Error('the caller disconnected');
  *
  * 1. It begins before the body is read. The steps of `HttpApplication` set the route and the
  *    principal.
- * 2. `Replies` puts the reply on Koa's context, and Koa sends it. `Replies` sends streams, and
- *    replies to requests that still arrive, in its place.
+ * 2. `Replies` writes the reply. If middleware of other plugins may change it, or it is an error,
+ *    `Replies` puts it on Koa's context, and Koa sends it.
  * 3. It ends when the reply has been sent or the connection is closed. Then its line is written to
  *    the access log.
  */

@@ -32,8 +32,8 @@ const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified
  *
  * 1. A reply that middleware of other plugins may change is put on Koa's context, and Koa sends it.
  *    So are errors, and replies without a body.
- * 2. Other replies are written at once. They, streams, and replies to requests that still arrive
- *    take the response over with `ctx.respond = false`.
+ * 2. Other replies are written at once. They take the response over with `ctx.respond = false`, as
+ *    streams do, and replies to requests that still arrive.
  */
 export class Replies {
   readonly #clock: Clock;
@@ -92,8 +92,8 @@ export class Replies {
   }
 
   /**
-   * Completes the reply when every middleware has returned. Koa sends it next, unless it is a
-   * stream.
+   * Completes a reply that was not written yet, when every middleware has returned. Koa sends it
+   * next, unless it is a stream.
    *
    * @throws HttpError if there is no reply.
    */
