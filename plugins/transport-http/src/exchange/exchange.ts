@@ -99,7 +99,7 @@ export class Exchange implements ActiveMember {
     this.#head = head;
     this.#bytesBefore = req.socket.bytesWritten;
     this.#dependencies = dependencies;
-    res.once('close', () => this.#onClose());
+    res.on('close', () => this.#onClose());
   }
 
   /** Aborted when the caller disconnects too early, or when the server must stop. */
