@@ -89,9 +89,14 @@ export class HttpApplication {
     const table = new RouteTable(routes.all(), upgrades.all());
     const koa = new Koa<DefaultState, { exchange: Exchange }>();
     koa.on('error', (error, ctx?: HttpContext) => this.#replies.onKoaError(error, ctx?.exchange));
-    koa.use((ctx, next) => this.#serve(ctx, next));
-    for (const { value } of middleware) koa.use(value);
-    koa.use((ctx) => this.#route(ctx));
+    const others = middleware.all();
+    if (others.length === 0) {
+      koa.use((ctx) => this.#serve(ctx));
+    } else {
+      koa.use((ctx, next) => this.#serve(ctx, next));
+      for (const { value } of others) koa.use(value);
+      koa.use((ctx) => this.#route(ctx));
+    }
     const listener = koa.callback();
     return () => {
       this.#table = table;
@@ -129,10 +134,12 @@ export class HttpApplication {
 
   /**
    * The outermost step: begins the exchange and does the first checks. When the middleware has
-   * returned, Koa sends the reply that it finds on the context.
+   * returned, Koa sends the reply that it finds on the context, unless it was written already.
+   *
+   * @param next calls the middleware of other plugins, if there is any.
    */
-  async #serve(ctx: HttpContext, next: Next): Promise<void> {
-    const exchange = this.#exchanges.begin(ctx, this.#heads.get(ctx.req));
+  async #serve(ctx: HttpContext, next?: Next): Promise<void> {
+    const exchange = this.#exchanges.begin(ctx, this.#heads.get(ctx.req), next !== undefined);
     const unpin = this.#pin(); // a reload lets a request end in the plugin that it began in
     ctx.exchange = exchange;
     try {
@@ -144,7 +151,7 @@ export class HttpApplication {
         this.#replies.set(exchange, preflight);
       } else {
         this.#refuseWork(exchange);
-        await next();
+        await (next ? next() : this.#route(ctx));
       }
       const streamed = this.#replies.send(exchange);
       if (streamed) await streamed;
@@ -161,6 +168,7 @@ export class HttpApplication {
   /** The innermost step: identifies the caller, reads the body, waits its turn, calls the route. */
   async #route({ exchange }: HttpContext): Promise<void> {
     const { match, method, path } = exchange;
+    // This await lets Node parse the body bytes that arrived with the head: see `#serve`.
     const principal = requiresCredential(exchange) ? await this.#authentication.principal(exchange) : ANONYMOUS;
     exchange.principal = principal;
     this.#rates.take(principal, exchange.ctx);
@@ -172,7 +180,8 @@ export class HttpApplication {
     } else {
       const { body: kind } = match.route;
       const request = new RouteRequest(exchange, match.params, principal, this.#bodies.limit);
-      const bytes = kind === 'none' ? undefined : await this.#bodies.read(exchange, kind);
+      const body = kind === 'none' ? undefined : this.#bodies.read(exchange, kind);
+      const bytes = body instanceof Promise ? await body : body;
       const slice = exchange.account.timeSlice();
       if (slice) {
         await slice;

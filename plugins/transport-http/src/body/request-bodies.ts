@@ -69,10 +69,12 @@ export class RequestBodies {
   }
 
   /**
+   * Reads a body. Returns no promise if every byte has arrived with the head.
+   *
    * @throws HttpError if the body has not the media type of the kind, or exceeds a limit of size,
    * time or memory.
    */
-  async read(exchange: Exchange, kind: 'json' | 'bytes'): Promise<Buffer> {
+  read(exchange: Exchange, kind: 'json' | 'bytes'): Promise<Buffer> | Buffer {
     const { ctx } = exchange;
     const { headers } = ctx.req;
     if (ctx.req.readableDidRead) throw new Error(BODY_WAS_READ);

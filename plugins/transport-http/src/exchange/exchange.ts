@@ -33,8 +33,8 @@ const DISCONNECTED = new Error('the caller disconnected');
  *
  * 1. It begins before the body is read. The steps of `HttpApplication` set the route and the
  *    principal.
- * 2. `Replies` puts the reply on Koa's context, and Koa sends it. `Replies` sends streams, and
- *    replies to requests that still arrive, in its place.
+ * 2. `Replies` writes the reply. If middleware of other plugins may change it, or it is an error,
+ *    `Replies` puts it on Koa's context, and Koa sends it.
  * 3. It ends when the reply has been sent or the connection is closed. Then its line is written to
  *    the access log.
  */
@@ -51,6 +51,8 @@ export class Exchange implements ActiveMember {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
+  /** Whether middleware of other plugins sees its reply on the context, and may change it. */
+  readonly isWrapped: boolean;
   /** Among the exchanges in progress. */
   index = -1;
   match: RouteMatch | undefined;
@@ -82,7 +84,7 @@ export class Exchange implements ActiveMember {
   #leaveAccount: (() => void) | undefined;
 
   /** @param head bytes received after the head of an upgrade request; undefined for any other. */
-  constructor(ctx: Context, requestId: string, dependencies: ExchangeDependencies, head: Buffer | undefined) {
+  constructor(ctx: Context, requestId: string, dependencies: ExchangeDependencies, head: Buffer | undefined, isWrapped: boolean) {
     const { req, res } = ctx;
     this.ctx = ctx;
     this.req = req;
@@ -91,12 +93,13 @@ export class Exchange implements ActiveMember {
     this.method = req.method ?? '';
     [this.path, this.query] = splitTarget(req.url ?? '');
     this.address = req.socket.remoteAddress ?? ''; // unknown once the connection is closed
+    this.isWrapped = isWrapped;
     this.#res = res;
     this.#socket = req.socket;
     this.#head = head;
     this.#bytesBefore = req.socket.bytesWritten;
     this.#dependencies = dependencies;
-    res.once('close', () => this.#onClose());
+    res.on('close', () => this.#onClose());
   }
 
   /** Aborted when the caller disconnects too early, or when the server must stop. */

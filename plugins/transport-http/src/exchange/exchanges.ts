@@ -4,6 +4,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
 import { AccessLog } from './access-log.js';
 import { ActiveSet } from './active-set.js';
+import { commonHeaders } from './common-headers.js';
 import { Exchange, type ExchangeDependencies, type ReplyOutcome } from './exchange.js';
 
 /** The exchanges in progress. */
@@ -39,13 +40,16 @@ export class Exchanges implements ExchangeDependencies {
     return `req_${this.#ids.hex(32)}`;
   }
 
-  /** @param head of a request for an upgrade. */
-  begin(ctx: Context, head: Buffer | undefined): Exchange {
-    const exchange = new Exchange(ctx, this.requestId(), this, head);
-    ctx.state.requestId = exchange.requestId;
-    ctx.res.setHeader('x-request-id', exchange.requestId);
-    ctx.res.setHeader('x-content-type-options', 'nosniff');
-    ctx.res.setHeader('cross-origin-resource-policy', 'same-origin');
+  /**
+   * @param head of a request for an upgrade.
+   * @param isWrapped whether middleware of other plugins is called.
+   */
+  begin(ctx: Context, head: Buffer | undefined, isWrapped: boolean): Exchange {
+    const exchange = new Exchange(ctx, this.requestId(), this, head, isWrapped);
+    if (isWrapped) {
+      ctx.state.requestId = exchange.requestId;
+      ctx.set(commonHeaders(exchange.requestId));
+    }
     this.#open.add(exchange);
     return exchange;
   }

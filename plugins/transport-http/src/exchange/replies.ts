@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { Account } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
@@ -7,10 +7,11 @@ import { HttpError } from '../errors/http-error.js';
 import { internalError, memoryInUse, notFound } from '../errors/refusals.js';
 import type { HttpReply } from '../routing/routes.js';
 import { isArriving, sendAndClose } from './closing-reply.js';
+import { commonHeaders } from './common-headers.js';
 import { ErrorBodies } from './error-bodies.js';
 import type { Exchange } from './exchange.js';
 import { Exchanges, isDisconnect } from './exchanges.js';
-import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
+import { ASCII, STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 type Streamed = HttpReply & { readonly body: AsyncIterable<string> };
 
@@ -20,12 +21,19 @@ const REVOKED_GRACE = 1_000;
 /** Bytes up to which a reply is not counted: it fits into the buffers of its connection. */
 const UNCOUNTED = 16 * 1024;
 
+/** Replies whose body is not sent. */
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
 /** Headers that describe the body of a reply. An error reply has another body. */
 const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified', 'cache-control'];
 
 /**
- * Puts replies and errors on Koa's context. Koa sends complete replies. Streams, and replies to
- * requests that still arrive, take the response over with `ctx.respond = false`.
+ * Sends replies and errors.
+ *
+ * 1. A reply that middleware of other plugins may change is put on Koa's context, and Koa sends it.
+ *    So are errors, and replies without a body.
+ * 2. Other replies are written at once. They take the response over with `ctx.respond = false`, as
+ *    streams do, and replies to requests that still arrive.
  */
 export class Replies {
   readonly #clock: Clock;
@@ -43,29 +51,49 @@ export class Replies {
   }
 
   /**
-   * Puts the reply of a route on the context. Of a stream, only the status and the headers.
+   * Sends the reply of a route, or puts it on the context for middleware: of a stream, only the
+   * status and the headers.
    *
    * @throws Error for an invalid header or a body that cannot be serialised, HttpError 503 if
    * there is no memory for it.
    */
   set(exchange: Exchange, reply: HttpReply): void {
-    const { ctx } = exchange;
+    const { ctx, account } = exchange;
     exchange.reply = reply;
-    setHead(ctx, reply);
+    if (!exchange.isWrapped && hasBody(reply) && exchange.isPending && !isUnread(exchange)) {
+      this.#write(exchange, reply, contentOf(reply.body));
+      return;
+    }
+    if (isStreamed(reply) && !exchange.isWrapped) return;
+    setHead(exchange, reply);
     if (isStreamed(reply)) return;
     setBody(ctx, reply.body);
-    const bytes = Number(ctx.res.getHeader('content-length') ?? 0);
-    if (bytes > UNCOUNTED) this.#reserve(exchange.account, bytes);
+    this.#reserve(account, Number(ctx.res.getHeader('content-length') ?? 0));
+  }
+
+  /** Sends a reply as it is. */
+  #write(exchange: Exchange, { status, headers, body }: HttpReply, content: string | Buffer): void {
+    const { ctx, requestId } = exchange;
+    const bytes = Buffer.byteLength(content);
+    this.#reserve(exchange.account, bytes);
+    const head = headOf(requestId, headers, typeOf(body));
+    head['content-length'] = bytes;
+    if (this.#exchanges.draining) head.connection = 'close';
+    ctx.res.writeHead(status, head);
+    ctx.respond = false;
+    exchange.headAt = this.#clock.monotonic();
+    ctx.res.end(content, bytes === content.length ? ASCII : 'utf8');
+    watch(exchange, this.#clock);
   }
 
   /** What the turn has reserved for its answer is enough for a reply that consists of it. */
   #reserve(account: Account, bytes: number): void {
-    if (bytes > account.reserved && !account.reserve(bytes - account.reserved)) throw memoryInUse(account);
+    if (bytes > UNCOUNTED && bytes > account.reserved && !account.reserve(bytes - account.reserved)) throw memoryInUse(account);
   }
 
   /**
-   * Completes the reply when every middleware has returned. Koa sends it next, unless it is a
-   * stream.
+   * Completes a reply that was not written yet, when every middleware has returned. Koa sends it
+   * next, unless it is a stream.
    *
    * @throws HttpError if there is no reply.
    */
@@ -73,7 +101,10 @@ export class Replies {
     const { ctx, reply } = exchange;
     const isOpen = exchange.isPending && ctx.respond !== false;
     if (reply && isStreamed(reply)) {
-      if (isOpen && ctx.body === undefined) return this.#stream(exchange, reply);
+      if (isOpen && ctx.body === undefined) {
+        this.#beginStream(exchange, reply);
+        return this.#stream(exchange, reply);
+      }
       drop(exchange); // a middleware replied, or the caller has disconnected
     }
     if (isOpen) this.#complete(exchange);
@@ -146,7 +177,7 @@ export class Replies {
     for (const name of [...BODY_HEADERS, ...Object.keys(reply?.headers ?? {})]) ctx.remove(name);
     const formatted = this.#errors.format(error, exchange.requestId, { route: exchange.route, headers: ctx.headers });
     exchange.reply = formatted;
-    setHead(ctx, formatted);
+    setHead(exchange, formatted);
     setBody(ctx, JSON.stringify(formatted.body), JSON_TYPE);
     exchange.errorCode = error.code;
   }
@@ -170,16 +201,23 @@ export class Replies {
     exchange.end();
   }
 
+  /** Writes the head of a stream. @throws Error for an invalid header. */
+  #beginStream(exchange: Exchange, { status, headers }: HttpReply): void {
+    const { ctx, requestId, isWrapped } = exchange;
+    const { res } = ctx;
+    if (this.#exchanges.draining || isUnread(exchange)) ctx.set('connection', 'close');
+    if (isWrapped) res.writeHead(res.statusCode);
+    else res.writeHead(status, headOf(requestId, headers));
+    ctx.respond = false;
+    exchange.headAt = this.#clock.monotonic();
+  }
+
   /** Sends a stream, or its head to HEAD, until its end or until the caller disconnects. */
   async #stream(exchange: Exchange, { body, keepAlive }: Streamed): Promise<void> {
     const { ctx } = exchange;
     const { res } = ctx;
     const iterator = body[Symbol.asyncIterator]();
-    ctx.respond = false;
-    if (this.#exchanges.draining || isUnread(exchange)) ctx.set('connection', 'close');
     try {
-      res.writeHead(res.statusCode);
-      exchange.headAt = this.#clock.monotonic();
       if (ctx.method !== 'HEAD') {
         await new StreamedBody(res, iterator, this.#clock, () => exchange.destroy('timeout')).send(keepAlive);
       }
@@ -210,18 +248,40 @@ function watch(exchange: Exchange, clock: Clock): void {
   res.once('close', () => timer.cancel());
 }
 
-function setHead(ctx: Context, { status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {
+/**
+ * The headers of a reply that no middleware sees.
+ *
+ * @param type the content type, unless the headers have one.
+ */
+function headOf(requestId: string, headers: HttpReply['headers'], type?: string): OutgoingHttpHeaders {
+  const head: OutgoingHttpHeaders = commonHeaders(requestId);
+  if (type !== undefined) head['content-type'] = type;
+  for (const name in headers) head[name.toLowerCase()] = headers[name];
+  return head;
+}
+
+function setHead({ ctx, requestId, isWrapped }: Exchange, { status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {
   ctx.response.status = status;
+  if (!isWrapped) ctx.set(commonHeaders(requestId)); // before middleware, they are set already
   for (const name in headers) ctx.res.setHeader(name, headers[name] as string);
+}
+
+/** Whether a reply is complete and has a body. */
+function hasBody(reply: HttpReply): boolean {
+  return reply.body !== undefined && !isStreamed(reply) && !WITHOUT_BODY.has(reply.status);
+}
+
+/** The body of a complete reply as it is sent. */
+function contentOf(body: HttpReply['body']): string | Buffer {
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return typeof body === 'object' ? JSON.stringify(body) : (body ?? '');
 }
 
 /** @param type the content type, unless the headers have one. */
 function setBody({ response, res }: Context, body: HttpReply['body'], type = typeOf(body)): void {
   if (type !== undefined && !res.hasHeader('content-type')) res.setHeader('content-type', type);
-  if (body instanceof Uint8Array) response.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  else if (typeof body === 'object') response.body = JSON.stringify(body);
-  else if (body === undefined && (response.status === 204 || response.status === 304)) response.body = null;
-  else response.body = body ?? '';
+  const isEmpty = body === undefined && (response.status === 204 || response.status === 304);
+  response.body = isEmpty ? null : contentOf(body);
   if (type === undefined) res.removeHeader('content-type');
 }
 

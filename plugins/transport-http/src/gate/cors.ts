@@ -47,8 +47,9 @@ export class Cors {
 
   /** The reply to a preflight request, which needs no token; undefined for any other. */
   preflight({ req, method }: Exchange): HttpReply | undefined {
+    if (method !== 'OPTIONS') return undefined;
     const { origin, 'access-control-request-method': wanted, 'access-control-request-headers': asked } = req.headers;
-    if (method !== 'OPTIONS' || wanted === undefined || origin === undefined || !this.allows(origin)) return undefined;
+    if (wanted === undefined || origin === undefined || !this.allows(origin)) return undefined;
     const named = headerNames(asked);
     return {
       status: 204,

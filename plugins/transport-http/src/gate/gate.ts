@@ -14,7 +14,7 @@ import type { HttpReply } from '../routing/routes.js';
 import { AllowedHosts } from './allowed-hosts.js';
 import { Authentication } from './authentication.js';
 import { Cors } from './cors.js';
-import { parseHost } from './host-name.js';
+import { type HostName, parseHost } from './host-name.js';
 import { isSameOrigin, normalOrigin } from './origin.js';
 
 const MAX_HEADERS = 100;
@@ -31,6 +31,8 @@ export class Gate {
   readonly #authentication: Authentication;
   readonly #hosts: AllowedHosts;
   readonly #cors: Cors;
+  /** The last valid Host header. Most requests have the same. */
+  #lastHost: { readonly header: string; readonly host: HostName } | undefined;
 
   constructor(
     @inject(Authentication) authentication: Authentication,
@@ -55,23 +57,31 @@ export class Gate {
     checkHead(exchange.req);
     this.#cors.addHeaders(exchange);
     const { host, origin, 'sec-fetch-site': site } = exchange.req.headers;
-    if (host !== undefined) this.#checkHost(exchange, host); // HTTP/1.0 may omit it; browsers never do
+    const { open } = this.#authentication;
+    if (host !== undefined) this.#checkHost(exchange, host, open); // HTTP/1.0 may omit it; browsers never do
     // A page may open a WebSocket to any site, and CORS does not apply to it.
-    const checksOrigin = this.#authentication.open || exchange.isUpgrade;
+    const checksOrigin = open || exchange.isUpgrade;
     if (checksOrigin && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
-    else if (this.#authentication.open && site !== undefined) checkSite(exchange, site);
+    else if (open && site !== undefined) checkSite(exchange, site);
     const preflight = this.#cors.preflight(exchange);
     if (!preflight && exchange.isUpgrade) refuseTokenInQuery(exchange);
     return preflight;
   }
 
-  #checkHost(exchange: Exchange, header: string): void {
-    const host = parseHost(header);
+  #checkHost(exchange: Exchange, header: string, open: boolean): void {
+    const host = this.#parsed(header);
     if (!host || hasTwoHosts(exchange.req.rawHeaders)) throw malformedHost();
-    const anyHost = !this.#authentication.open || exchange.match?.route.access === 'public';
+    const anyHost = !open || exchange.match?.route.access === 'public';
     if (anyHost || this.#hosts.allow(host)) return;
     exchange.note({ refused: `the Host ${header.slice(0, MAX_QUOTE)}` });
     throw hostNotAllowed();
+  }
+
+  #parsed(header: string): HostName | undefined {
+    if (this.#lastHost?.header === header) return this.#lastHost.host;
+    const host = parseHost(header);
+    if (host) this.#lastHost = { header, host };
+    return host;
   }
 
   #checkOrigin(exchange: Exchange, header: string, host: string): void {

@@ -4,6 +4,7 @@ import type { Clock, PluginContext } from '@plugboard/kernel';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { ErrorReply } from '../errors/error-format.js';
 import type { HttpError } from '../errors/http-error.js';
+import { commonHeaders } from '../exchange/common-headers.js';
 import { ErrorBodies } from '../exchange/error-bodies.js';
 import { Exchanges } from '../exchange/exchanges.js';
 
@@ -55,9 +56,7 @@ export class EarlyReplies {
 function rawResponse({ status, headers, body: object }: Required<ErrorReply>, requestId: string): string {
   const body = JSON.stringify(object);
   const head = {
-    'x-request-id': requestId,
-    'x-content-type-options': 'nosniff',
-    'cross-origin-resource-policy': 'same-origin',
+    ...commonHeaders(requestId),
     'content-type': JSON_TYPE,
     'content-length': Buffer.byteLength(body),
     connection: 'close',

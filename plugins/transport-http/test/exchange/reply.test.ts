@@ -1,6 +1,7 @@
 import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { HttpError } from '../../src/index.js';
+import { HttpError, type HttpReply } from '../../src/index.js';
+import { ask } from '../support/ask.js';
 import { RawClient, replyOf } from '../support/raw-client.js';
 import { get, post, postJson } from '../support/routes.js';
 import { serve } from '../support/serve.js';
@@ -35,6 +36,44 @@ t.test('an object is sent as JSON, a string or bytes as they are, undefined as a
   t.same(await ask('image'), [200, 'image/svg+xml', '6', '<svg/>']);
   t.same(await ask('unchanged'), [304, null, null, '']);
 });
+
+t.test('a reply is the same with middleware that changes nothing, and without', async (t) => {
+  const replies: Record<string, HttpReply> = {
+    object: { status: 200, body: { text: 'é' } },
+    text: { status: 201, headers: { 'Content-Type': 'text/html', 'X-Own': 'a' }, body: '<p>' },
+    bytes: { status: 200, body: new Uint8Array([0xc3, 0xa9]) },
+    long: { status: 200, body: 'é'.repeat(100_000) },
+    empty: { status: 200, body: '' },
+    none: { status: 204, body: 'not sent' },
+    unchanged: { status: 304, headers: { etag: '"1"' } },
+    invalid: { status: 200, headers: { 'x-own': 'a\nb', 'x-left': 'out' }, body: 'not sent' },
+    cyclic: { status: 200, body: cyclic() },
+    stream: { status: 200, headers: { 'content-type': 'text/plain' }, body: nothing() },
+    invalidStream: { status: 200, headers: { 'x-own': 'a\nb' }, body: nothing() },
+  };
+  const routes = Object.entries(replies).map(([name, reply]) => get(`/v1/${name}`, () => reply));
+  const config = { origins: ['https://a.example'] };
+  const plain = await serve(t, { routes, config });
+  const wrapped = await serve(t, { routes, config, middleware: [(_, next) => next()] });
+  for (const name of [...Object.keys(replies), 'missing']) {
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+      const answers = [plain, wrapped].map(async ({ url }) => {
+        const { status, headers, text } = await ask(`${url}/v1/${name}`, { method, headers: { origin: 'https://a.example' } });
+        t.match(headers['x-request-id'], /^req_/);
+        t.equal(headers['x-content-type-options'], 'nosniff');
+        return { status, headers: { ...headers, 'x-request-id': '', date: '' }, text: text.replace(/req_\w+/, '') };
+      });
+      const [expected, found] = await Promise.all(answers);
+      t.strictSame(found, expected, `${method} ${name}`);
+    }
+  }
+});
+
+function cyclic(): object {
+  const body: Record<string, unknown> = {};
+  body.self = body;
+  return body;
+}
 
 t.test('a string with a JSON content type is sent unchanged', async (t) => {
   const { url } = await serve(t, {
