@@ -72,13 +72,13 @@ class AgentLoop {
   #hasText = false;
 
   constructor(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch) {
-    const { agent, task, toolbox, memory } = context;
+    const { agent, task, toolbox, memory, revision } = context;
     this.#context = context;
     this.#begun = begun;
     this.#transcript = transcript;
     this.#write = write;
     this.#memory = new AnswerMemory(task.account, memory.answerSize);
-    this.#tools = turnTools(toolbox, agent, begun.turn);
+    this.#tools = turnTools(toolbox, agent, begun.turn, revision.toolLists);
     this.#spent = begun.pending?.spent ?? NOTHING_SPENT;
     const { toolCalls, maxToolCalls, repeated } = this.#spent;
     const limit = Math.min(agent.limits.toolCalls, maxToolCalls ?? agent.limits.toolCalls);
