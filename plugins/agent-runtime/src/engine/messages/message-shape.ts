@@ -98,10 +98,8 @@ function callsProblem(calls: unknown): string | undefined {
 
 /** An assistant message without text must have something else. */
 function mayBeNull({ role, tool_calls, refusal, function_call, audio }: Fields): boolean {
-  return (
-    role === 'function' ||
-    (role === 'assistant' && [tool_calls, refusal, function_call, audio].some((other) => other !== undefined))
-  );
+  if (role !== 'assistant') return role === 'function';
+  return tool_calls !== undefined || refusal !== undefined || function_call !== undefined || audio !== undefined;
 }
 
 function show(value: unknown): string {
