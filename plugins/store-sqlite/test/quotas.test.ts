@@ -82,7 +82,7 @@ t.test('S-39 a fork is copied in slices; other calls are answered meanwhile', as
   while (!isForked) {
     const { version, messages } = await store.load(session('copy'));
     t.ok(version === 0 || messages.length === 3_800, 'nothing of an unfinished fork can be seen');
-    await groupCommitted();
+    await new Promise(setImmediate);
     slices++;
   }
   t.ok(slices > 6, `${slices} slices`);
@@ -109,9 +109,7 @@ t.test('S-39 a fork that fails, or whose process dies, leaves nothing behind', a
   await store.delete(copies[1] ?? session(''));
   await pass(clock, 1_000, 50);
   void store.fork(session('long'), 'unfinished', 1).catch(() => {});
-  await groupCommitted();
-  await groupCommitted();
-  t.ok(Number(count()) > 3 * 1_200, 'a slice is copied');
+  while (Number(count()) <= 3 * 1_200) await new Promise(setImmediate); // until a slice is copied
   first.database.close(); // as a killed process would leave it
 
   const second = openStore(folder, { clock });

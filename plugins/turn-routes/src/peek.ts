@@ -34,16 +34,20 @@ export async function peek(
   let connection: string | undefined;
   let failure: Failure | undefined;
 
-  let onTimeout: () => void = () => {};
-  const late = new Promise<'late'>((resolve) => {
-    onTimeout = () => resolve('late');
+  let isLate = false;
+  let stopWaiting = () => {};
+  const timer = clock.after(Math.max(0, timeout), () => {
+    isLate = true;
+    stopWaiting();
   });
-  const timer = clock.after(Math.max(0, timeout), onTimeout);
   try {
-    read: for (;;) {
-      pending ??= iterator.next();
-      const next = await Promise.race([pending, late]);
-      if (next === 'late') break;
+    read: while (!isLate) {
+      const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Batch> | undefined>();
+      stopWaiting = () => resolve(undefined);
+      pending = iterator.next();
+      pending.then(resolve, reject); // cheaper than `Promise.race`
+      const next = await promise;
+      if (next === undefined) break;
       pending = undefined;
       if (next.done) break;
       seen.push(next.value);

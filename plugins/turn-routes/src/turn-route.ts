@@ -3,13 +3,14 @@ import {
   type AgentRuntime,
   type Failure,
   failureOf,
+  type SessionRequest,
   type Target,
   TurnError,
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
 import type { HttpError, HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CLAIM_PROBLEMS } from './claim-problems.js';
-import type { AnswerForm, Dialect, DialectTurn, FoldedAnswer, ReadyTurn, ReplayForm, StreamForm } from './dialect.js';
+import type { AnswerForm, Dialect, DialectTurn, ReadyTurn, ReplayForm, StreamForm } from './dialect.js';
 import { requestFingerprint, sessionHash } from './fingerprints.js';
 import { agentHeader, connectionHeader, REPLAYED_HEADER } from './headers.js';
 import { peek } from './peek.js';
@@ -86,11 +87,18 @@ export class TurnRoute implements HttpRoute {
     const runtime = this.#runtimes.one();
     const { principal } = request;
     const idempotencyKey = idempotencyKeyOf(request, this.#invalid);
-    const asked = await this.#dialect.read(request, runtime);
-    const turn = 'reply' in asked ? asked : await this.#turnOf(asked, request, runtime);
-    const { target, sessionKey, answer } = turn;
+    const read = this.#dialect.read(request, runtime);
+    const asked = read instanceof Promise ? await read : read;
+    let turn: ReadyTurn;
+    if ('reply' in asked) turn = asked;
+    else {
+      const { session: named } = asked;
+      const session = named && (await sessionRequestOf(named, asked.turn.target, request, runtime, this.#invalid));
+      turn = this.#turnOf(asked, session, request);
+    }
+    const { sessionKey, answer } = turn;
     const session_hash = sessionKey === undefined ? undefined : sessionHash(sessionKey);
-    request.note({ agent: target.name, stream: answer.stream !== undefined, session_hash });
+    request.note({ agent: turn.target.name, stream: answer.stream !== undefined, session_hash });
     if (idempotencyKey === undefined) {
       request.dropBody();
       return turn.reply(undefined);
@@ -113,13 +121,7 @@ export class TurnRoute implements HttpRoute {
     return answer.errorOf?.(failure) ?? this.#dialect.errorOf(failure, sessionKey !== undefined);
   }
 
-  async #turnOf(
-    { turn: asked, session: named, answer }: DialectTurn,
-    request: HttpRequest,
-    runtime: AgentRuntime,
-  ): Promise<ReadyTurn> {
-    const { target } = asked;
-    const session = named && (await sessionRequestOf(named, target, request, runtime, this.#invalid));
+  #turnOf({ turn: asked, answer }: DialectTurn, session: SessionRequest | undefined, request: HttpRequest): ReadyTurn {
     const common = {
       ...asked,
       principal: request.principal,
@@ -132,7 +134,7 @@ export class TurnRoute implements HttpRoute {
     const turn: TurnRequest = session ? { ...common, session } : common;
     const errorOf = (failure: Failure) => this.#errorOf(failure, answer, session?.key);
     return {
-      target,
+      target: asked.target,
       sessionKey: session?.key,
       answer,
       reply: (idempotency) => this.#run(request, { turn: { ...turn, idempotency }, answer, errorOf }),
@@ -146,7 +148,14 @@ export class TurnRoute implements HttpRoute {
 
   async #complete(request: HttpRequest, { turn, answer, errorOf }: Run): Promise<HttpReply> {
     const logFields = new TurnLogFields();
-    const end = await this.#endOf(turn, answer, logFields);
+    const fold = answer.fold();
+    for await (const batch of this.#runtimes.one().run(turn)) {
+      logFields.add(batch);
+      fold.add(batch);
+      if (fold.end) break;
+    }
+    const { end } = fold;
+    if (!end) throw new Error('the events of a turn ended without a terminal event');
     request.note(logFields.fields());
     if (isFailure(end)) throw errorOf(end);
     return {
@@ -154,16 +163,6 @@ export class TurnRoute implements HttpRoute {
       headers: { ...headersOf(turn.target, answer), ...connectionHeader(end.connection) },
       body: answer.bodyOf(answer.head, end),
     };
-  }
-
-  async #endOf(turn: TurnRequest, answer: AnswerForm, logFields: TurnLogFields): Promise<FoldedAnswer | Failure> {
-    const fold = answer.fold();
-    for await (const batch of this.#runtimes.one().run(turn)) {
-      logFields.add(batch);
-      fold.add(batch);
-      if (fold.end) return fold.end;
-    }
-    throw new Error('the events of a turn ended without a terminal event');
   }
 
   async #stream(request: HttpRequest, { turn, answer, errorOf }: Run, stream: StreamForm): Promise<HttpReply> {

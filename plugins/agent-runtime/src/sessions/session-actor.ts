@@ -19,8 +19,8 @@ interface SessionActorOptions {
 
 interface WaitingTurn {
   readonly turn: TurnTask;
-  /** Limits the time in the queue. */
-  readonly timer: Timer;
+  /** Limits the time in the queue. Absent for a turn that starts at once. */
+  readonly timer: Timer | undefined;
 }
 
 /**
@@ -81,10 +81,8 @@ export class SessionActor {
     }
     if (onBusy(turn) === 'interrupt')
       this.endTurns(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
-    const timer = this.#options.clock.after(QUEUE_TIMEOUT, () =>
-      turn.requestEnd(sessionBusy('The session was busy with earlier turns for too long')),
-    );
-    this.#queue.push({ turn, timer });
+    const late = () => turn.requestEnd(sessionBusy('The session was busy with earlier turns for too long'));
+    this.#queue.push({ turn, timer: this.isBusy ? this.#options.clock.after(QUEUE_TIMEOUT, late) : undefined });
     turn.defer(() => this.#onEnd(turn));
     this.#startNext();
   }
@@ -97,7 +95,7 @@ export class SessionActor {
 
   endWaiting(reason: TurnError): void {
     for (const { turn, timer } of this.#queue.splice(0)) {
-      timer.cancel();
+      timer?.cancel();
       turn.requestEnd(reason);
     }
   }
@@ -138,7 +136,7 @@ export class SessionActor {
     if (this.#isOccupied) return;
     const next = this.#queue.shift();
     if (!next) return;
-    next.timer.cancel();
+    next.timer?.cancel();
     const { turn } = next;
     this.#running = turn;
     turn.start(() => this.#options.run(turn));
@@ -151,7 +149,7 @@ export class SessionActor {
     } else {
       const index = this.#queue.findIndex((waiting) => waiting.turn === turn);
       if (index < 0) return;
-      this.#queue.splice(index, 1)[0]?.timer.cancel();
+      this.#queue.splice(index, 1)[0]?.timer?.cancel();
     }
     this.#startNext();
   }

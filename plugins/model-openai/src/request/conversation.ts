@@ -23,10 +23,14 @@ export function wireMessages(messages: readonly Message[], dialect: Dialect, fin
   /** The ids that the server knows, by those of the conversation. */
   const ids = new Map<string, string>();
   const sent: WireMessage[] = [];
-  for (const [i, message] of messages.entries()) {
-    if (message.role === 'assistant') sent.push(...assistant(message, messages[i - 1], dialect, fingerprint, ids));
-    else if (message.role === 'tool') sent.push(toolResult(message, dialect, ids));
+  let before: Message | undefined;
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      const wire = assistant(message, before, dialect, fingerprint, ids);
+      if (wire) sent.push(wire);
+    } else if (message.role === 'tool') sent.push(toolResult(message, dialect, ids));
     else if (message.role !== 'system' || !mustReplace(message.content, dialect)) sent.push(promptMessage(message, dialect));
+    before = message;
   }
   if (dialect.roles === 'alternate') return alternate(sent);
   return dialect.roles === 'user-first' ? userFirst(sent) : sent;
@@ -64,14 +68,20 @@ function toolResult(message: ToolMessage, dialect: Dialect, ids: ReadonlyMap<str
   return known === id ? asWire(message) : { ...message, tool_call_id: known };
 }
 
+/** Undefined for a message that says nothing. */
 function assistant(
   message: AssistantMessage,
   before: Message | undefined,
   dialect: Dialect,
   fingerprint: string,
   ids: Map<string, string>,
-): WireMessage[] {
-  if (isUnchanged(message, before, dialect)) return [asWire(message)];
+): WireMessage | undefined {
+  if (isUnchanged(message, before, dialect)) {
+    message.tool_calls?.forEach(({ id }) => {
+      ids.delete(id); // of an earlier call with the same id
+    });
+    return asWire(message);
+  }
   const { extra, tool_calls: calls, ...plain } = message;
   const own = readConnectionData(extra, fingerprint);
   const wire: Record<string, unknown> & { role: string } = { ...withValidName(asWire(plain), dialect), ...own?.fields };
@@ -84,14 +94,17 @@ function assistant(
   const isOwn = [message, ...(calls ?? [])].some((one) => readConnectionData(one.extra, fingerprint) !== undefined);
   if (dialect.placeholder !== undefined && (calls || before?.role === 'tool')) addPlaceholder(wire, dialect.placeholder, isOwn);
   for (const name of Object.keys(wire)) if (dialect.omit.has(name)) omitField(wire, name);
-  return isEmpty(wire) ? [] : [wire];
+  return isEmpty(wire) ? undefined : wire;
 }
 
 /** Whether an assistant message is sent as it is. */
 function isUnchanged(message: AssistantMessage, before: Message | undefined, dialect: Dialect): boolean {
   const { content, tool_calls: calls, extra } = message;
-  if (typeof content !== 'string' || content.trim() === '' || calls || extra || message.name !== undefined) return false;
-  if (dialect.placeholder !== undefined && before?.role === 'tool') return false;
+  const isText = typeof content === 'string' && content.trim() !== '';
+  if (!isText && !(calls && content === dialect.emptyContent)) return false;
+  if (extra || message.name !== undefined) return false;
+  if (calls && (dialect.toolIds !== 'any' || calls.some((call) => call.extra !== undefined))) return false;
+  if (dialect.placeholder !== undefined && (calls || before?.role === 'tool')) return false;
   for (const name in message) if (dialect.omit.has(name)) return false;
   return true;
 }

@@ -32,8 +32,9 @@ interface Lists {
 /** @param encode makes the final text of a value from its JSON. */
 function join(body: object, { messages, tools }: Lists, encode: (value: object, json: string) => string): string {
   const beside = tools === undefined ? '' : `,"tools":${encode(tools, toolTexts.get(tools) ?? JSON.stringify(tools))}`;
-  const listed = messages.map((message) => encode(message, messageText(message)));
-  return `${encode(body, JSON.stringify(body)).slice(0, -1)}${beside},"messages":[${listed.join(',')}]}`;
+  let listed = '';
+  for (const message of messages) listed += `${listed === '' ? '' : ','}${encode(message, messageText(message))}`;
+  return `${encode(body, JSON.stringify(body)).slice(0, -1)}${beside},"messages":[${listed}]}`;
 }
 
 function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<string, unknown> {

@@ -76,6 +76,19 @@ t.test('extras are sent back to their model with its own ids', async (t) => {
   ]);
 });
 
+t.test('a call has the id of the conversation, even if an earlier one had the same and another at its model', async (t) => {
+  const known = calls(null, call('call_1', { of: OF, id: 'a' }));
+  const conversation = [user('x'), known, tool('call_1'), user('y'), calls(null, call('call_1')), tool('call_1')];
+  t.strictSame(sent(conversation), [
+    user('x'),
+    calls(null, call('a')),
+    tool('a'),
+    user('y'),
+    calls(null, call('call_1')),
+    tool('call_1'),
+  ]);
+});
+
 t.test('extras of another model are not sent', async (t) => {
   for (const data of [{ of: 'other', id: 'x', fields: { a: 1 } }, 'text', null, { id: 'x' }, { of: OF, id: 7, fields: 'x' }]) {
     const message = { ...calls(null, call('call_1', data)), extra: extra(data) } as Message;

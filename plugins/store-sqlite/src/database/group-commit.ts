@@ -92,9 +92,10 @@ export class GroupCommit {
     void this.#settleWhenSynced(committed);
   }
 
+  /** Waits one tick if no other turn is running that could write meanwhile. */
   #waitForGroup(ticks: number): void {
     this.#groupTick = setImmediate(() => {
-      if (ticks > 1) return this.#waitForGroup(ticks - 1);
+      if (ticks > 1 && this.#running() > this.#queue.length) return this.#waitForGroup(ticks - 1);
       this.#commitQueue();
       if (this.#unsynced.length > 0 && !this.#syncTick) this.#waitForSync(SYNC_TICKS);
     });

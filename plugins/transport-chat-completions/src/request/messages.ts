@@ -43,7 +43,7 @@ function assertDistinctIds(calls: readonly { readonly id: string }[], i: number)
 
 function assistantOf(message: Extract<RequestMessage, { role: 'assistant' }>, i: number): AssistantMessage {
   const { name, refusal, tool_calls, function_call, audio } = message;
-  assertDistinctIds(tool_calls ?? [], i);
+  if (tool_calls && tool_calls.length > 1) assertDistinctIds(tool_calls, i);
   const beside = {
     ...nameOf(name),
     ...(refusal == null ? {} : { refusal }),

@@ -12,9 +12,11 @@ export function withOwnExtras(
   connection: string,
   tools: readonly ToolDeclaration[],
 ): readonly Message[] {
-  if (!messages.some(hasExtras)) return messages;
+  const last = messages.findLastIndex(hasExtras);
+  if (last < 0) return messages;
   const before = new PrefixDigest(tools);
-  return messages.map((message) => {
+  return messages.map((message, index) => {
+    if (index > last) return message; // nothing depends on its digest
     const prefix = hasExtras(message) ? before.value : '';
     const own = filterExtras(message, (extra) => extra.connection === connection && extra.prefix === prefix && !isRefused(extra));
     before.add(own);

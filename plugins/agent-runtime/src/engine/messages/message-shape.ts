@@ -22,6 +22,8 @@ function partWith(name: string, ...inner: readonly string[]): PartCheck {
   };
 }
 
+const checkCustomCall = partWith('custom', 'name', 'input');
+const checkFunctionCall = partWith('function', 'name', 'arguments');
 const TEXT = { text: partWith('text') };
 const PARTS: Readonly<Record<string, Readonly<Record<string, PartCheck>>>> = {
   system: TEXT,
@@ -88,8 +90,7 @@ function callsProblem(calls: unknown): string | undefined {
     const { id, type } = isObject(call) ? call : {};
     if (!isText(id) || ids.has(id)) return `has tool_calls[${index}] without an id of its own`;
     ids.add(id);
-    const problem =
-      type === 'custom' ? partWith('custom', 'name', 'input')(call) : partWith('function', 'name', 'arguments')(call);
+    const problem = type === 'custom' ? checkCustomCall(call) : checkFunctionCall(call);
     if (problem !== undefined) return `has an invalid tool_calls[${index}]: ${problem}`;
   }
   return undefined;
@@ -97,10 +98,8 @@ function callsProblem(calls: unknown): string | undefined {
 
 /** An assistant message without text must have something else. */
 function mayBeNull({ role, tool_calls, refusal, function_call, audio }: Fields): boolean {
-  return (
-    role === 'function' ||
-    (role === 'assistant' && [tool_calls, refusal, function_call, audio].some((other) => other !== undefined))
-  );
+  if (role !== 'assistant') return role === 'function';
+  return tool_calls !== undefined || refusal !== undefined || function_call !== undefined || audio !== undefined;
 }
 
 function show(value: unknown): string {

@@ -61,8 +61,8 @@ function prepare(message: Message): Prepared {
 function withValidCalls(message: AssistantMessage, calls: readonly ToolCall[]): Prepared {
   const faults = new Map<string, string>();
   const valid = calls.map((call) => validCall(call, faults));
-  const isSame = valid.every((call, i) => call === calls[i]);
-  return { valid: isSame ? message : { ...message, tool_calls: valid }, faults: faults.size === 0 ? NO_FAULTS : faults };
+  if (valid.every((call, i) => call === calls[i])) return { valid: message, faults: NO_FAULTS };
+  return { valid: { ...message, tool_calls: valid }, faults };
 }
 
 /** Maximum length of a function name at the providers. */

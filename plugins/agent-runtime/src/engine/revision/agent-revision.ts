@@ -13,6 +13,7 @@ import { agentOf } from '../directory/agent.js';
 import { checkParams } from '../directory/check-params.js';
 import { Directory } from '../directory/directory.js';
 import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
+import { KnownToolLists } from '../tools/known-tool-lists.js';
 import { Toolboxes } from '../tools/toolbox.js';
 
 /** What a revision is made of. */
@@ -33,6 +34,7 @@ export interface Configuration {
 export class AgentRevision {
   readonly directory: Directory;
   readonly toolboxes: Toolboxes;
+  readonly toolLists = new KnownToolLists();
   readonly models: ModelCalls;
   readonly interceptors: Extensions<Interceptor>;
   readonly toolInterceptors: Extensions<ToolInterceptor>;

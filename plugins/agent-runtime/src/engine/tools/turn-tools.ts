@@ -1,6 +1,7 @@
 import type { Turn } from '@plugboard/kernel';
 import { type ToolDeclaration, TurnError } from '@plugboard/kernel/contracts';
 import type { Agent } from '../directory/agent.js';
+import type { KnownToolLists } from './known-tool-lists.js';
 import { byName, type Toolbox, toolboxWith } from './toolbox.js';
 
 /** The tools that the model may call in one turn. */
@@ -14,8 +15,11 @@ export interface TurnTools {
 
 const NONE: readonly string[] = [];
 
-/** @throws TurnError if a tool of the caller has the name of one of the agent. */
-export function turnTools(all: Toolbox, agent: Agent, turn: Turn): TurnTools {
+/**
+ * @param known gives equal lists one identity.
+ * @throws TurnError if a tool of the caller has the name of one of the agent.
+ */
+export function turnTools(all: Toolbox, agent: Agent, turn: Turn, known: KnownToolLists): TurnTools {
   const declared = toolboxWith(all, turn.tools);
   const { clientTools } = turn;
   if (clientTools.length === 0) return { toolbox: declared, declarations: declared.declarations, streamed: NONE };
@@ -23,7 +27,7 @@ export function turnTools(all: Toolbox, agent: Agent, turn: Turn): TurnTools {
   assertDistinct(clientTools, toolbox);
   return {
     toolbox,
-    declarations: [...toolbox.declarations, ...byName(clientTools)],
+    declarations: known.of([...toolbox.declarations, ...byName(clientTools)]),
     streamed: turn.incremental ? clientTools.map(({ name }) => name) : NONE,
   };
 }

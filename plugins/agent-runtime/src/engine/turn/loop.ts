@@ -72,13 +72,13 @@ class AgentLoop {
   #hasText = false;
 
   constructor(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch) {
-    const { agent, task, toolbox, memory } = context;
+    const { agent, task, toolbox, memory, revision } = context;
     this.#context = context;
     this.#begun = begun;
     this.#transcript = transcript;
     this.#write = write;
     this.#memory = new AnswerMemory(task.account, memory.answerSize);
-    this.#tools = turnTools(toolbox, agent, begun.turn);
+    this.#tools = turnTools(toolbox, agent, begun.turn, revision.toolLists);
     this.#spent = begun.pending?.spent ?? NOTHING_SPENT;
     const { toolCalls, maxToolCalls, repeated } = this.#spent;
     const limit = Math.min(agent.limits.toolCalls, maxToolCalls ?? agent.limits.toolCalls);
@@ -91,7 +91,8 @@ class AgentLoop {
     const { agent } = this.#context;
     const { turn, pending } = this.#begun;
     const mayAsk = pending?.mayWait(this.#tools.toolbox.tools.values());
-    await this.#write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(mayAsk && { mayAsk }) }]);
+    const full = this.#write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(mayAsk && { mayAsk }) }]);
+    if (full) await full;
     if (pending && (await this.#open(pending))) return;
     const lead = this.#transcript.messages().length;
     const prompted = withPrompt(turn, agent);
@@ -106,7 +107,10 @@ class AgentLoop {
         calls.length > 0
           ? await this.#runCalls(step, answered)
           : [...answered.last, { ...this.#finished(reason === 'tool_calls' ? 'stop' : reason), ...named }];
-      if (end) return void (await this.#write(end));
+      if (!end) continue;
+      const waiting = this.#write(end);
+      if (waiting) await waiting;
+      return;
     }
   }
 

@@ -65,8 +65,10 @@ export class TurnRunner {
         if (earlierTools) await earlierTools;
         const begun = await conversation.begin(loaded);
         const answered = await answer(context, begun);
-        if (answered.end.type === 'finished') await commit(context, conversation, answered);
-        else {
+        if (answered.end.type === 'finished') {
+          if (conversation.isStored || task.idempotent) await commit(context, conversation, answered);
+          else task.finish(answered.last);
+        } else {
           await conversation.abandon();
           await task.failWith(answered.end);
         }
@@ -131,11 +133,11 @@ export class TurnRunner {
   }
 }
 
-/** Stores the answer, if anything keeps it, and ends the turn. */
+/** Stores the answer, and ends the turn. */
 async function commit({ task }: TurnContext, conversation: TurnConversation, { last, end, transcript }: Answer): Promise<void> {
-  if (!conversation.isStored && !task.idempotent) return task.finish(last);
   transcript.add(last);
-  if (last.length > 1) await task.write(last.slice(0, -1));
+  const full = last.length > 1 ? task.write(last.slice(0, -1)) : undefined;
+  if (full) await full;
   task.beginStoring();
   task.idempotent?.add([end]);
   await conversation.commit(transcript.messages());

@@ -75,11 +75,10 @@ export class TurnTask {
   readonly log: TurnLog;
   /** The events for the caller of the turn. */
   readonly events: TurnEvents;
-  /** Resolves with the terminal event. */
-  readonly ended: Promise<TurnEnd>;
   readonly #clock: Clock;
   readonly #abort = new AbortController();
-  readonly #resolveEnded: (end: TurnEnd) => void;
+  /** Made on first use. */
+  #ended: PromiseWithResolvers<TurnEnd> | undefined;
   #state: TurnState = 'waiting';
   #terminal: TurnEnd | undefined;
   #toolsRan = false;
@@ -100,9 +99,6 @@ export class TurnTask {
     this.arrivedAt = clock.monotonic();
     // Only a retry of the same request joins a turn that runs.
     this.log = new TurnLog(fingerprint !== undefined);
-    const { promise, resolve } = Promise.withResolvers<TurnEnd>();
-    this.ended = promise;
-    this.#resolveEnded = resolve;
     // Ends the turn at once if its caller has gone already.
     this.events = this.#connect(new TurnReader(this), request.signal);
   }
@@ -123,6 +119,13 @@ export class TurnTask {
   /** The terminal event, once the turn has ended. */
   get terminal(): TurnEnd | undefined {
     return this.#terminal;
+  }
+
+  /** Resolves with the terminal event. */
+  get ended(): Promise<TurnEnd> {
+    this.#ended ??= Promise.withResolvers();
+    if (this.#terminal) this.#ended.resolve(this.#terminal);
+    return this.#ended.promise;
   }
 
   /**
@@ -279,7 +282,7 @@ export class TurnTask {
     for (let release = this.#deferred.pop(); release; release = this.#deferred.pop()) release();
     this.log.write(last);
     this.log.close();
-    this.#resolveEnded(end);
+    this.#ended?.resolve(end);
   }
 
   onReaders(): void {

@@ -1,4 +1,4 @@
-import type { Message, Turn } from '@plugboard/kernel';
+import type { Message, SessionStore, Turn } from '@plugboard/kernel';
 import type { HistoryBudget } from '../../engine/messages/newest-turns.js';
 import { NO_TOOLS } from '../../engine/tools/toolbox.js';
 import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn/conversation.js';
@@ -69,12 +69,16 @@ export class SessionConversation implements TurnConversation {
     const { id, conversation } = this.#history;
     // A transport that commits its state with the turn runs it again after a crash.
     const input = request.commitState ? [] : added;
-    const begun = (async () => this.#storage.store.begin(id, { turnId: turn.id, input }))();
+    let begun: Promise<void> | undefined;
+    const begin = (store: SessionStore) => {
+      begun = store.begin(id, { turnId: turn.id, input });
+      return begun;
+    };
     try {
-      await this.#storage.call(() => begun, 'begin', id);
+      await this.#storage.call(begin, 'begin', id);
     } catch (error) {
       // The error says that the turn was not run, so one that begins later is removed.
-      begun.then(
+      begun?.then(
         () => this.abandon(),
         () => {},
       );

@@ -50,7 +50,7 @@ export class StatelessConversation implements TurnConversation {
     }
     if (history === undefined) {
       assertPairedToolCalls(messages);
-      this.#messages = await this.#expanded(messages);
+      if (this.#clientCalls) this.#messages = await this.#expanded(messages, this.#clientCalls);
       return makeTurn(this.#context, this.#messages);
     }
     const { system, conversation } = await this.#continued(history, messages);
@@ -84,9 +84,10 @@ export class StatelessConversation implements TurnConversation {
       return { system, conversation: resultsInOrder([...history, ...added]) };
     }
     assertPairedToolCalls(messages);
+    const conversation = messages.filter(({ role }) => role !== 'system');
     return {
       system: messages.filter(({ role }) => role === 'system'),
-      conversation: await this.#expanded(messages.filter(({ role }) => role !== 'system')),
+      conversation: this.#clientCalls ? await this.#expanded(conversation, this.#clientCalls) : conversation,
     };
   }
 
@@ -99,9 +100,7 @@ export class StatelessConversation implements TurnConversation {
     return historyView({ messages: conversation.slice(0, start) }, last, policy, budget);
   }
 
-  async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
-    const calls = this.#clientCalls;
-    if (!calls) return messages;
+  async #expanded(messages: readonly Message[], calls: ClientCalls): Promise<readonly Message[]> {
     const reserve = reserveIn(this.#context.task.account);
     const expanded = await this.#storage.call(() => calls.expand(messages, reserve), 'pendingToolCalls.load');
     return expanded === messages ? messages : resultsInOrder(expanded);

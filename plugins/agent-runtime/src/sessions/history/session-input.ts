@@ -141,15 +141,13 @@ function notOpen(history: readonly Message[], id: string): string {
   );
 }
 
-/** The indexes of the messages of open calls, by the ids of the calls. */
-const NONE_OPEN = new Map<string, number>();
-
 /**
  * Every stored call must have its result, and every result its call.
  * @param from results before this index answer earlier calls.
  */
 export function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
-  let open = NONE_OPEN;
+  /** The indexes of the messages of open calls, by the ids of the calls. */
+  const open = new Map<string, number>();
   for (let index = from; index < messages.length; index++) {
     const message = messages[index] as Message;
     if (message.role === 'tool') {
@@ -161,8 +159,7 @@ export function assertPairedToolCalls(messages: readonly Message[], from = 0): v
       }
     } else if (message.role !== 'system') {
       assertNoOpenCalls(open);
-      const calls = message.role === 'assistant' ? message.tool_calls : undefined;
-      open = calls ? new Map(calls.map(({ id }) => [id, index])) : NONE_OPEN;
+      if (message.role === 'assistant') for (const { id } of message.tool_calls ?? []) open.set(id, index);
     }
   }
   assertNoOpenCalls(open);
