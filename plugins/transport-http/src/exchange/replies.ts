@@ -1,28 +1,22 @@
-import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { Account } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { Context } from 'koa';
 import { HttpError } from '../errors/http-error.js';
 import { internalError, memoryInUse, notFound } from '../errors/refusals.js';
 import type { HttpReply } from '../routing/routes.js';
 import { isArriving, sendAndClose } from './closing-reply.js';
-import { commonHeaders } from './common-headers.js';
 import { ErrorBodies } from './error-bodies.js';
 import type { Exchange } from './exchange.js';
 import { Exchanges, isDisconnect } from './exchanges.js';
+import { contentOf, hasBody, headOf, isStreamed, JSON_TYPE, type Streamed, setBody, setHead, typeOf } from './reply-parts.js';
 import { ASCII, STALL_LIMIT, StreamedBody } from './streamed-body.js';
-
-type Streamed = HttpReply & { readonly body: AsyncIterable<string> };
 
 /** Milliseconds that a stream has to send an error once its credential is revoked. */
 const REVOKED_GRACE = 1_000;
 
 /** Bytes up to which a reply is not counted: it fits into the buffers of its connection. */
 const UNCOUNTED = 16 * 1024;
-
-/** Replies whose body is not sent. */
-const WITHOUT_BODY = new Set([204, 205, 304]);
 
 /** Headers that describe the body of a reply. An error reply has another body. */
 const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified', 'cache-control'];
@@ -246,55 +240,6 @@ function watch(exchange: Exchange, clock: Clock): void {
     timer.refresh();
   });
   res.once('close', () => timer.cancel());
-}
-
-/**
- * The headers of a reply that no middleware sees.
- *
- * @param type the content type, unless the headers have one.
- */
-function headOf(requestId: string, headers: HttpReply['headers'], type?: string): OutgoingHttpHeaders {
-  const head: OutgoingHttpHeaders = commonHeaders(requestId);
-  if (type !== undefined) head['content-type'] = type;
-  for (const name in headers) head[name.toLowerCase()] = headers[name];
-  return head;
-}
-
-function setHead({ ctx, requestId, isWrapped }: Exchange, { status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {
-  ctx.response.status = status;
-  if (!isWrapped) ctx.set(commonHeaders(requestId)); // before middleware, they are set already
-  for (const name in headers) ctx.res.setHeader(name, headers[name] as string);
-}
-
-/** Whether a reply is complete and has a body. */
-function hasBody(reply: HttpReply): boolean {
-  return reply.body !== undefined && !isStreamed(reply) && !WITHOUT_BODY.has(reply.status);
-}
-
-/** The body of a complete reply as it is sent. */
-function contentOf(body: HttpReply['body']): string | Buffer {
-  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  return typeof body === 'object' ? JSON.stringify(body) : (body ?? '');
-}
-
-/** @param type the content type, unless the headers have one. */
-function setBody({ response, res }: Context, body: HttpReply['body'], type = typeOf(body)): void {
-  if (type !== undefined && !res.hasHeader('content-type')) res.setHeader('content-type', type);
-  const isEmpty = body === undefined && (response.status === 204 || response.status === 304);
-  response.body = isEmpty ? null : contentOf(body);
-  if (type === undefined) res.removeHeader('content-type');
-}
-
-const JSON_TYPE = 'application/json; charset=utf-8';
-
-function typeOf(body: HttpReply['body']): string | undefined {
-  if (body === undefined) return undefined;
-  if (typeof body === 'string') return 'text/plain; charset=utf-8';
-  return body instanceof Uint8Array ? 'application/octet-stream' : JSON_TYPE;
-}
-
-function isStreamed(reply: HttpReply): reply is Streamed {
-  return typeof reply.body === 'object' && Symbol.asyncIterator in reply.body;
 }
 
 /** Lets go of a stream that is not sent. */
