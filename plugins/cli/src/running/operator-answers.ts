@@ -20,13 +20,14 @@ export async function answerOperator(server: Pick<Server, 'extensions'>, request
   return { known: all.map(({ name }) => name), changed, ...fitting(lists) };
 }
 
-/** Changes the first channel that knows the value, or all of them. */
+/** Changes the first channel that knows the value, or all of them: also replies that wait are sent. */
 async function apply(channels: Found, change: OperatorChange): Promise<Changed> {
   const changed: { entry: string; name: string }[] = [];
   for (const { name: entry, value } of channels) {
     if (change.kind === 'send-all') {
       for (const { id } of (await value.outbox?.failed()) ?? [])
         if (await value.outbox?.send(id)) changed.push({ entry, name: id });
+      for (const id of value.outbox?.sendWaiting?.() ?? []) changed.push({ entry, name: id });
       continue;
     }
     const name = await changeOne(value, change);
