@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -169,6 +169,10 @@ t.test('only the user can reach the socket, two servers have one each, and none 
     t.equal(statSync(socket).mode & 0o777, 0o600);
     t.equal(statSync(dirname(socket)).mode & 0o777, 0o700);
   }
+  // As if the first was killed, and its record says that its process lives.
+  renameSync(String(sockets[0]), `${sockets[0]}.gone`);
+  t.match(await plugboard('channels'), { code: 0, stdout: /desk/ }, 'a socket that is gone is as no server');
+  renameSync(`${sockets[0]}.gone`, String(sockets[0]));
   t.match(await plugboard('pair', 'K7M2-QX4R'), { code: 0 });
   t.match((await plugboard('pair', '--json')).stdout, '"requests": [\n', 'the second server still waits');
   program.kill('SIGKILL');
