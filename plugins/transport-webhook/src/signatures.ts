@@ -38,7 +38,7 @@ export class Signatures {
     return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
   }
 
-  /** Why a message is refused, for the log. Undefined if one of the signatures is right, and recent. */
+  /** Why a message is refused, for the log. Undefined if a signature is right, and recent. */
   faultOf(headers: SignatureHeaders, body: Uint8Array, now: number): string | undefined {
     const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
     if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp is not a number of seconds';

@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process';
+import { on } from 'node:events';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { checkOptions, eventually, ModelServer, pluginContract, startServer, systemClock } from '@plugboard/testing';
 import { testHttpRequest } from '@plugboard/transport-http/testing';
 import t, { type Test } from 'tap';
@@ -6,6 +11,7 @@ import { Signatures } from '../src/signatures.js';
 import { webhookRoute } from '../src/webhook-route.js';
 import { Receiver, SECRET } from './receiver.js';
 
+const README = new URL('../README.md', import.meta.url);
 const OTHER_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 
 pluginContract(t.test, plugin, {
@@ -209,4 +215,22 @@ t.test('the file is refused with a weak secret, a private address or an agent of
     t.match(first, fault);
     t.strictSame(others, []);
   }
+});
+
+t.test('the receiver of the README takes replies, and refuses forged ones', async (t) => {
+  const [, code = ''] = /verifies each reply[\s\S]*?```js\n([\s\S]*?)```/.exec(readFileSync(README, 'utf8')) ?? [];
+  const file = join(t.testdir({ 'receiver.mjs': code.replace('9000', '0') }), 'receiver.mjs');
+  const port = `await new Promise((resolve) => server.once('listening', resolve)); console.log(server.address().port);`;
+  appendFileSync(file, port);
+  const program = spawn(process.execPath, [file], { env: { DESK_SECRET: SECRET }, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => program.kill());
+  const lines = on(createInterface({ input: program.stdout }), 'line');
+  const address = `http://127.0.0.1:${(await lines.next()).value}/`;
+  const { sign } = await Receiver.start(t).then((receiver) => ({ sign: receiver.sign.bind(receiver) }));
+  const body = JSON.stringify({ type: 'message.reply', chat: '4711', text: 'Hi Ann.' });
+  const post = async (text: string) =>
+    (await fetch(address, { method: 'POST', headers: sign('msg_1', body), body: text })).status;
+  t.equal(await post(`${body} `), 401);
+  t.equal(await post(body), 204);
+  t.strictSame((await lines.next()).value, ['msg_1 4711 Hi Ann.']);
 });

@@ -102,7 +102,7 @@ export class Sender {
       .toArray();
   }
 
-  /** Why replies wait, and when the next attempt is made. Undefined while the platform takes all. */
+  /** Why replies wait, and when the next attempt is. Undefined while the platform takes all. */
   get failure(): string | undefined {
     let [count, next, reason]: [number, number, string | undefined] = [0, Number.POSITIVE_INFINITY, undefined];
     for (const { waiting } of this.#lanes.values()) {

@@ -20,7 +20,7 @@ export async function answerOperator(server: Pick<Server, 'extensions'>, request
   return { known: all.map(({ name }) => name), changed, ...fitting(lists) };
 }
 
-/** Changes the first channel that knows the value, or all of them: also replies that wait are sent. */
+/** Changes the first channel that knows the value, or all of them. */
 async function apply(channels: Found, change: OperatorChange): Promise<Changed> {
   const changed: { entry: string; name: string }[] = [];
   for (const { name: entry, value } of channels) {
