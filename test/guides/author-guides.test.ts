@@ -20,7 +20,7 @@ async function folderOf(t: Test, page: Page): Promise<string> {
   const folder = t.testdir({});
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   for (const { file, text } of page.blocks)
-    if (file?.startsWith('plugin-template') === false) await writeFile(join(folder, file), text);
+    if (file !== undefined && !/^plugin(?:s|-template)\//.test(file)) await writeFile(join(folder, file), text);
   return folder;
 }
 

@@ -120,9 +120,11 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   }
 
   status(): ChannelStatus {
+    const { reason = this.#sender.failure, ...connection } = this.#connection.status;
     return {
       platform: this.#platform.name,
-      ...this.#connection.status,
+      ...connection,
+      reason,
       waiting: this.#chats.size,
       unsent: this.#outbox.size,
       failed: this.#failed.count,
@@ -146,6 +148,7 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     failed: () => this.#failed.list(),
     send: (id: string) => this.#outbox.retry(id),
     drop: (id: string) => this.#outbox.drop(id),
+    sendWaiting: () => this.#sender.sendNow(),
   };
 
   receive(messages: readonly Incoming<To, Image>[], state: Values = {}): Promise<readonly Receipt[]> {

@@ -1,6 +1,8 @@
 import type { Clock, Logger } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import { backoff } from './base/backoff.js';
+import { reasonOf } from './base/reason.js';
+import { timeOf } from './base/time.js';
 import { wait } from './base/wait.js';
 
 /** Milliseconds before `run` is called again. */
@@ -17,6 +19,8 @@ export class Connection {
   #since: number;
   #account: string | undefined;
   #reason: string | undefined;
+  /** When the platform was lost, while the entry stays ready. */
+  #lostAt = 0;
   #readyUntil: Timer | undefined;
   /** Whether this call of `run` reached it. */
   #wasConnected = false;
@@ -30,7 +34,9 @@ export class Connection {
 
   /** For `Channel.status`. */
   get status() {
-    return { account: this.#account, state: this.#state, reason: this.#reason, since: this.#since };
+    const isLost = this.#reason !== undefined && this.#state === 'connected';
+    const lost = `lost at ${timeOf(this.#lostAt)}, failed if that lasts ${STAYS_READY / 1_000} s: ${this.#reason}`;
+    return { account: this.#account, state: this.#state, reason: isLost ? lost : this.#reason, since: this.#since };
   }
 
   connected(account?: string): void {
@@ -49,7 +55,10 @@ export class Connection {
     const isFirst = this.#reason === undefined;
     this.#reason = reason;
     if (this.#state !== 'connected') this.#become('failed');
-    else if (isFirst) this.#readyUntil = this.#clock.after(STAYS_READY, () => this.#become('failed'));
+    else if (isFirst) {
+      this.#lostAt = this.#clock.now();
+      this.#readyUntil = this.#clock.after(STAYS_READY, () => this.#become('failed'));
+    }
   }
 
   /** Calls `run` until the signal aborts, however often it fails. Never rejects. */
@@ -59,7 +68,7 @@ export class Connection {
         await run(signal);
         if (!signal.aborted) this.failed('it ended');
       } catch (error) {
-        if (!signal.aborted) this.failed(error instanceof Error ? error.message : String(error));
+        if (!signal.aborted) this.failed(reasonOf(error));
       }
       if (this.#wasConnected) attempts = 1;
       this.#wasConnected = false;

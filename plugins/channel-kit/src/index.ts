@@ -1,3 +1,4 @@
+export { reasonOf } from './base/reason.js';
 export { type ChannelEntry, openChannel } from './channel.js';
 export { imageTypeOf, MAX_IMAGE } from './chats/images.js';
 export { type ChannelOptions, channelOptions, checkChannel, groupsOption } from './platform/options.js';

@@ -1,5 +1,6 @@
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
+import { reasonOf } from '../src/index.js';
 import { opened } from './open-channel.js';
 
 t.test('CH-9 a platform that is not reached fails no start: one line, not ready, and it is tried on', async (t) => {
@@ -44,6 +45,7 @@ t.test('CH-9 an entry that was connected stays ready for a minute without its pl
   clock.advance(59_999);
   channel.failed('it closed the socket again');
   t.equal(channel.status().state, 'connected');
+  t.match(channel.status().reason, /^lost at \d\d:\d\d:\d\dZ, failed if that lasts 60 s: it closed the socket again$/);
   clock.advance(1);
   t.match(channel.status(), { state: 'failed', reason: 'it closed the socket again' });
   channel.connected();
@@ -65,4 +67,14 @@ t.test('a platform that ends by itself is run again', async (t) => {
   }
   t.match(logs[0]?.msg, /it ended/);
   await stop();
+});
+
+t.test('a reason has the deepest cause of an error', async (t) => {
+  const reset = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' });
+  t.equal(reasonOf(new TypeError('fetch failed', { cause: refused })), `fetch failed: ${refused.message}`);
+  t.equal(reasonOf(new TypeError('fetch failed', { cause: reset })), 'fetch failed: other side closed (UND_ERR_SOCKET)');
+  t.equal(reasonOf(new AggregateError([refused, reset])), refused.message);
+  t.equal(reasonOf(new Error('outer', { cause: new Error('inner', { cause: refused }) })), `outer: ${refused.message}`);
+  t.equal(reasonOf('closed'), 'closed');
 });

@@ -190,3 +190,75 @@ t.test('a platform cannot ask for no wait, nor for an endless one', async (t) =>
   t.match(await channel.outbox.failed(), [{ reason: 'tried for a day: flood', attempts: 3 }]);
   await stop();
 });
+
+t.test('while replies fail, the status says why, and the log has one line for a row of them, after a restart too', async (t) => {
+  const refused = () =>
+    new TypeError('fetch failed', { cause: Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' }) });
+  const first = opened();
+  first.platform.results.push(refused(), refused());
+  await first.start();
+  await first.platform.say('Hi');
+  await eventually(() => first.clock.pending === 1 && first.channel.status().reason !== undefined);
+  await first.platform.say('Hi again');
+  await eventually(() => first.channel.status().unsent === 2);
+  const next = new Date(first.clock.now() + 2_000).toISOString().slice(11, 19);
+  t.match(first.channel.status(), { state: 'connected', unsent: 2 });
+  t.equal(first.channel.status().reason, `2 replies wait: fetch failed: ECONNREFUSED; next attempt ${next}Z`);
+  t.match(first.channel.health(), { state: 'ok' });
+  first.clock.advance(2_500);
+  await eventually(() => first.platform.attempts.length === 2 && first.clock.pending === 1);
+  const line = { msg: 'the platform did not take a reply; it is tried again', reason: 'fetch failed: ECONNREFUSED' };
+  t.match(first.logs, [line]);
+  t.equal(first.logs.length, 1);
+
+  const second = opened({ state: first.state, clock: new ManualClock(first.clock.now()) });
+  second.platform.results.push(refused());
+  await second.start();
+  await eventually(() => second.logs.length === 1);
+  t.match(second.logs, [line]);
+  await eventually(() => second.clock.pending === 1);
+  second.clock.advance(60_000);
+  await second.sent(2);
+  await eventually(() => second.channel.status().unsent === 0);
+  t.equal(second.channel.status().reason, undefined);
+  await second.stop();
+});
+
+t.test('a reply that is taken wakes the other chats, and an operator all, except those that the platform paused', async (t) => {
+  const { platform, clock, channel, start, stop, sent } = opened();
+  const down = new Set(['c1', 'c2', 'c3']);
+  const send = platform.send.bind(platform);
+  platform.send = async (message, signal) => {
+    if (!down.has(message.chat)) return send(message, signal);
+    platform.attempts.push(message);
+    return { kind: 'later', reason: 'down', ...(message.chat === 'c3' && { after: 3_600_000 }) };
+  };
+  const attemptsOf = (chat: string) => platform.attempts.filter((one) => one.chat === chat).length;
+  await start();
+  for (const chat of down) await platform.say('Hi', chat);
+  for (let n = 1; n <= 6; n++) {
+    await eventually(() => attemptsOf('c1') === n && attemptsOf('c2') === n && clock.pending === 3);
+    if (n < 6) clock.advance(100_000);
+  }
+  down.clear();
+  await platform.say('Hi', 'c4');
+  await sent(3);
+  t.strictSame(platform.sent.map(({ chat }) => chat).toSorted(), ['c1', 'c2', 'c4']);
+
+  // A chat that fails by itself is woken once a minute at most, or by an operator.
+  down.add('c5');
+  await platform.say('Hi', 'c5');
+  await eventually(() => attemptsOf('c5') === 1 && clock.pending === 2);
+  for (const text of ['one', 'two', 'three']) {
+    const before = platform.sent.length;
+    await platform.say(text, 'c4');
+    await sent(before + 1);
+  }
+  await eventually(() => attemptsOf('c5') === 2 && clock.pending === 2);
+  down.clear();
+  t.equal(channel.outbox.sendWaiting().length, 1);
+  await eventually(() => channel.status().unsent === 1);
+  t.equal(attemptsOf('c3'), 1, 'the platform said how long to wait');
+  t.match(channel.status().reason, /^1 reply waits: down; next attempt /);
+  await stop();
+});

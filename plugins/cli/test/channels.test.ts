@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -32,7 +32,7 @@ const CHANNEL = plugin(
     const reply = (id) => ({ id, chat: 'c1', text: 'Hello\\nthere', reason: 'chat not found', attempts: 3, failedAt: 5000 });
     let failed = [reply('r1'), reply('r2'), reply('r3')];
     const take = async (id) => failed.length > (failed = failed.filter((one) => one.id !== id)).length;
-    const outbox = { failed: () => failed, send: take, drop: take };
+    const outbox = { failed: () => failed, send: take, drop: take, sendWaiting: () => ['r7'] };
     ctx.contribute(Channels, ctx.config.state === 'standby' ? { status: () => status } : { status: () => status, pairing, outbox });
     return { start() {}, stop() {} };
   `,
@@ -143,7 +143,8 @@ t.test('plugboard outbox lists failed replies, sends them again, and drops them'
     failed_at: '1970-01-01T00:00:05.000Z',
   };
   t.strictSame(JSON.parse((await plugboard('outbox', '--json')).stdout), { failed: [left] });
-  t.match(await plugboard('outbox', 'send', '--all'), { code: 0, stdout: '1 reply sent again\n' });
+  // Also the one that waits for its next attempt.
+  t.match(await plugboard('outbox', 'send', '--all'), { code: 0, stdout: '2 replies sent again\n' });
   t.match(await plugboard('outbox'), { code: 0, stdout: 'no replies have failed\n' });
 });
 
@@ -168,6 +169,10 @@ t.test('only the user can reach the socket, two servers have one each, and none 
     t.equal(statSync(socket).mode & 0o777, 0o600);
     t.equal(statSync(dirname(socket)).mode & 0o777, 0o700);
   }
+  // As if the first was killed, and its record says that its process lives.
+  renameSync(String(sockets[0]), `${sockets[0]}.gone`);
+  t.match(await plugboard('channels'), { code: 0, stdout: /desk/ }, 'a socket that is gone is as no server');
+  renameSync(`${sockets[0]}.gone`, String(sockets[0]));
   t.match(await plugboard('pair', 'K7M2-QX4R'), { code: 0 });
   t.match((await plugboard('pair', '--json')).stdout, '"requests": [\n', 'the second server still waits');
   program.kill('SIGKILL');

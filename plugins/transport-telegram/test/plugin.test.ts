@@ -41,7 +41,7 @@ t.test('bad options are one line each', async (t) => {
 t.test('CH-9 starts and stops without Telegram, with one line', async (t) => {
   const { logs, clock, channel, stop } = await startBot(t, { telegram: { apiRoot: 'http://127.0.0.1:9' } });
   await eventually(() => channel().status().state === 'failed' && clock.isWaiting(1_000));
-  t.match(channel().status().reason, /^no answer of Telegram: ECONNREFUSED$/);
+  t.match(channel().status().reason, /^no answer of Telegram: ECONNREFUSED \(127\.0\.0\.1:9\)$/);
   clock.advance(1_000);
   await eventually(() => clock.isWaiting(2_000));
   t.equal(logs.filter(({ level }) => level === 'warn').filter(({ msg }) => /ECONNREFUSED/.test(String(msg))).length, 1);

@@ -38,16 +38,19 @@ export class Signatures {
     return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
   }
 
-  /** Whether one of the signatures is right, and not too old. */
-  verify(headers: SignatureHeaders, body: Uint8Array, now: number): boolean {
+  /** Why a message is refused, for the log. Undefined if a signature is right, and recent. */
+  faultOf(headers: SignatureHeaders, body: Uint8Array, now: number): string | undefined {
     const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
-    if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now / 1_000 - Number(timestamp)) > TOLERANCE) return false;
+    if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp is not a number of seconds';
+    const age = now / 1_000 - Number(timestamp);
+    if (Math.abs(age) > TOLERANCE) return `the message is ${Math.round(Math.abs(age))} s ${age > 0 ? 'old' : 'ahead'}`;
     const expected = this.#secrets.map((secret) => mac(secret, id, timestamp, body));
-    return signature.split(' ').some((one) => {
+    const isRight = signature.split(' ').some((one) => {
       if (!one.startsWith('v1,')) return false;
       const given = Buffer.from(one.slice('v1,'.length), 'base64');
       return expected.some((mac) => mac.length === given.length && timingSafeEqual(mac, given));
     });
+    return isRight ? undefined : 'the signature is wrong';
   }
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import type { ChannelInbox, Outgoing, Platform, SendResult } from '@plugboard/channel-kit';
+import { type ChannelInbox, type Outgoing, type Platform, reasonOf, type SendResult } from '@plugboard/channel-kit';
 import type { Clock } from '@plugboard/kernel';
 import { bytesOf, type ReplyTo } from './message.js';
 import { hostOf, type ReplyAddresses } from './reply-address.js';
@@ -58,7 +58,7 @@ export class WebhookPlatform implements Platform<ReplyTo, undefined, string> {
       return { kind: 'later', reason, ...(after !== undefined && { after }) };
     } catch (error) {
       const reason = limit.signal.aborted ? limit.signal.reason : error;
-      return { kind: 'later', reason: `${url.hostname} is not reached: ${reason instanceof Error ? reason.message : reason}` };
+      return { kind: 'later', reason: `${url.hostname} is not reached: ${reasonOf(reason)}` };
     } finally {
       timer.cancel();
     }

@@ -3,7 +3,7 @@ import type { Clock } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
 import { messageOf, type ReplyTo } from './message.js';
-import type { Signatures } from './signatures.js';
+import type { SignatureHeaders, Signatures } from './signatures.js';
 
 interface WebhookRouteDependencies {
   /** The key of the entry. */
@@ -30,7 +30,11 @@ export function webhookRoute({ name, signatures, inbox, clock }: WebhookRouteDep
     async handle(request): Promise<HttpReply> {
       const body = request.body as Uint8Array;
       const headers = headersOf(request);
-      if (!headers || !signatures.verify(headers, body, clock.now())) throw unsigned();
+      const fault = typeof headers === 'string' ? headers : signatures.faultOf(headers, body, clock.now());
+      if (typeof headers === 'string' || fault !== undefined) {
+        request.note({ refused: fault });
+        throw unsigned();
+      }
       const id = headers['webhook-id'];
       const message = messageOf(id, body, request.account);
       const [receipt] = await inbox.receive([message]).catch((error: unknown) => {
@@ -42,10 +46,12 @@ export function webhookRoute({ name, signatures, inbox, clock }: WebhookRouteDep
   };
 }
 
-/** The three headers, each of them once. */
-function headersOf({ headers }: HttpRequest) {
+/** The three headers, each of them once, or which one is missing. */
+function headersOf({ headers }: HttpRequest): SignatureHeaders | string {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
-  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string') return undefined;
+  if (typeof id !== 'string') return 'webhook-id is missing';
+  if (typeof timestamp !== 'string') return 'webhook-timestamp is missing';
+  if (typeof signature !== 'string') return 'webhook-signature is missing';
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
 }
 

@@ -1,8 +1,17 @@
-import { checkOptions, eventually, ModelServer, pluginContract, startServer } from '@plugboard/testing';
+import { spawn } from 'node:child_process';
+import { on } from 'node:events';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { checkOptions, eventually, ModelServer, pluginContract, startServer, systemClock } from '@plugboard/testing';
+import { testHttpRequest } from '@plugboard/transport-http/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
+import { Signatures } from '../src/signatures.js';
+import { webhookRoute } from '../src/webhook-route.js';
 import { Receiver, SECRET } from './receiver.js';
 
+const README = new URL('../README.md', import.meta.url);
 const OTHER_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 
 pluginContract(t.test, plugin, {
@@ -68,7 +77,7 @@ t.test('WH-1 the same id again gets the same answer and runs nothing, whatever i
 });
 
 t.test('WH-1 forged, old and invalid messages are refused', async (t) => {
-  const { receiver, models, address, say } = await serve(t);
+  const { receiver, models, address, say, server } = await serve(t);
   const message = { chat: 'c', sender: 'ann', text: 'Hello' };
   const body = JSON.stringify(message);
   const post = async (headers: Record<string, string>, text: string | Uint8Array = body) => {
@@ -90,6 +99,11 @@ t.test('WH-1 forged, old and invalid messages are refused', async (t) => {
     'no timestamp': { ...right, 'webhook-timestamp': 'now' },
   };
   for (const [what, headers] of Object.entries(unsigned)) t.strictSame(await post(headers), [401, 'invalid_signature'], what);
+  // One line for a caller: the next ones are counted.
+  t.match(
+    server.logs.filter(({ refused }) => refused !== undefined),
+    [{ route: '/channels/desk', status: 401, refused: 'webhook-id is missing' }],
+  );
   const invalid: readonly (readonly [string, string])[] = [
     ['one', 'not JSON'],
     ['one', '[]'],
@@ -114,6 +128,30 @@ t.test('WH-1 forged, old and invalid messages are refused', async (t) => {
   t.equal(models.requests.length, 0);
   t.equal((await say('one', message)).status, 202, 'a refused id is not used up');
   await eventually(() => receiver.replies.length === 1);
+});
+
+t.test('WH-1 the log, not the answer, says why a message is refused', async (t) => {
+  const receiver = await Receiver.start(t);
+  const inbox = { receive: async () => [], connected() {}, failed() {} };
+  const route = webhookRoute({ name: 'desk', signatures: new Signatures([SECRET]), inbox, clock: systemClock });
+  const body = Buffer.from('{}');
+  const right = receiver.sign('one', '{}');
+  const at = (seconds: number) => receiver.sign('one', '{}', new Date(Date.now() + seconds * 1_000));
+  const cases: readonly (readonly [object, RegExp])[] = [
+    [{}, /^webhook-id is missing$/],
+    [{ ...right, 'webhook-timestamp': undefined }, /^webhook-timestamp is missing$/],
+    [{ ...right, 'webhook-signature': undefined }, /^webhook-signature is missing$/],
+    [{ ...right, 'webhook-id': 'two' }, /^the signature is wrong$/],
+    [{ ...right, 'webhook-timestamp': 'now' }, /^webhook-timestamp is not a number of seconds$/],
+    [at(-310), /^the message is 31\d s old$/],
+    [at(320), /^the message is 3[12]\d s ahead$/],
+  ];
+  for (const [headers, refused] of cases) {
+    const notes: object[] = [];
+    const request = testHttpRequest({ headers: { ...headers }, body, note: (fields) => notes.push(fields) });
+    await t.rejects(route.handle(request) as Promise<unknown>, { status: 401, message: /missing, wrong, or more than 5/ });
+    t.match(notes, [{ refused }]);
+  }
 });
 
 t.test('WH-1 while the secret changes, messages may be signed with each, and replies are signed with all', async (t) => {
@@ -177,4 +215,22 @@ t.test('the file is refused with a weak secret, a private address or an agent of
     t.match(first, fault);
     t.strictSame(others, []);
   }
+});
+
+t.test('the receiver of the README takes replies, and refuses forged ones', async (t) => {
+  const [, code = ''] = /verifies each reply[\s\S]*?```js\n([\s\S]*?)```/.exec(readFileSync(README, 'utf8')) ?? [];
+  const file = join(t.testdir({ 'receiver.mjs': code.replace('9000', '0') }), 'receiver.mjs');
+  const port = `await new Promise((resolve) => server.once('listening', resolve)); console.log(server.address().port);`;
+  appendFileSync(file, port);
+  const program = spawn(process.execPath, [file], { env: { DESK_SECRET: SECRET }, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => program.kill());
+  const lines = on(createInterface({ input: program.stdout }), 'line');
+  const address = `http://127.0.0.1:${(await lines.next()).value}/`;
+  const { sign } = await Receiver.start(t).then((receiver) => ({ sign: receiver.sign.bind(receiver) }));
+  const body = JSON.stringify({ type: 'message.reply', chat: '4711', text: 'Hi Ann.' });
+  const post = async (text: string) =>
+    (await fetch(address, { method: 'POST', headers: sign('msg_1', body), body: text })).status;
+  t.equal(await post(`${body} `), 401);
+  t.equal(await post(body), 204);
+  t.strictSame((await lines.next()).value, ['msg_1 4711 Hi Ann.']);
 });

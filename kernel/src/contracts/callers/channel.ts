@@ -42,7 +42,10 @@ export interface ChannelStatus {
    * - `failed`: the platform cannot be reached or refuses; it tries on.
    */
   readonly state: 'connecting' | 'connected' | 'standby' | 'failed';
-  /** Why, and what to do, in one line without a secret. */
+  /**
+   * Why, and what to do, in one line without a secret. While connected: why replies wait, or that
+   * the connection was just lost.
+   */
   readonly reason?: string | undefined;
   /** When the state began. */
   readonly since: number;
@@ -86,7 +89,7 @@ interface PairedSender {
   readonly since: number;
 }
 
-/** Replies that failed for good. */
+/** Replies that failed for good, or wait. */
 interface ChannelOutbox {
   /** The earliest first. */
   failed(): Promise<readonly FailedReply[]> | readonly FailedReply[];
@@ -94,6 +97,12 @@ interface ChannelOutbox {
   send(id: string): Promise<boolean>;
   /** Removes one. @returns false for an unknown id. */
   drop(id: string): Promise<boolean>;
+  /**
+   * Tries the replies that wait for their next attempt now, except where the platform said how long
+   * to wait.
+   * @returns their ids.
+   */
+  sendWaiting?(): readonly string[];
 }
 
 /** A reply that the platform did not take. */

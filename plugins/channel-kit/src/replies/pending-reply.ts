@@ -11,6 +11,8 @@ export interface PendingReply {
   progress: Progress;
   /** Whether the next part may have been sent: an attempt failed, or the process died. */
   mayHaveArrived: boolean;
+  /** Why the platform did not take the part that is next, in this life. */
+  failure?: string | undefined;
   /** What the platform keeps about the reply. */
   kept: unknown;
 }

@@ -1,5 +1,7 @@
 import type { Clock, IdSource, Logger } from '@plugboard/kernel';
 import { backoff } from '../base/backoff.js';
+import { reasonOf } from '../base/reason.js';
+import { timeOf } from '../base/time.js';
 import { untilAborted, wait } from '../base/wait.js';
 import type { Outgoing, Platform, SendResult } from '../platform/platform.js';
 import type { Progress, StoredReply } from '../state/records.js';
@@ -21,6 +23,8 @@ const MAX_AT_ONCE = 16;
 const LAST_ATTEMPT = 2_000;
 /** Milliseconds after which the store is tried again. */
 const STORE_RETRY = 1_000;
+/** Milliseconds until a lane is tried again before its time because another one succeeded. */
+const WOKEN_AGAIN = 60_000;
 
 interface SenderDependencies {
   readonly platform: Platform;
@@ -35,6 +39,8 @@ interface SenderDependencies {
 interface Lane {
   readonly waiting: PendingReply[];
   wake: AbortController;
+  /** When another lane's success woke it. */
+  wokenAt?: number | undefined;
 }
 
 /**
@@ -45,6 +51,8 @@ interface Lane {
  * 2. A reply that is refused for good, or was tried for a day, goes to the list of failed ones, and
  *    the lane goes on.
  * 3. Where the platform says how long to wait, nothing is sent to the chat until then.
+ * 4. A part that is taken proves that the platform is back: the other lanes that failed are tried
+ *    now, each of them once a minute at most.
  */
 export class Sender {
   readonly #deps: SenderDependencies;
@@ -83,10 +91,30 @@ export class Sender {
 
   /** The platform is reached again: what waits for its next attempt is tried now. */
   wake(): void {
-    for (const { waiting, wake } of this.#lanes.values()) {
-      for (const reply of waiting) if (!reply.progress.isPaused) reply.progress = { ...reply.progress, dueAt: undefined };
-      wake.abort();
+    for (const lane of this.#lanes.values()) this.#wake(lane);
+  }
+
+  /** Tries what waits for its next attempt now. @returns the ids of the replies. */
+  sendNow(): readonly string[] {
+    return this.#lanes
+      .values()
+      .flatMap((lane) => this.#wake(lane))
+      .toArray();
+  }
+
+  /** Why replies wait, and when the next attempt is. Undefined while the platform takes all. */
+  get failure(): string | undefined {
+    let [count, next, reason]: [number, number, string | undefined] = [0, Number.POSITIVE_INFINITY, undefined];
+    for (const { waiting } of this.#lanes.values()) {
+      const failed = waiting.filter(hasFailed);
+      if (failed.length === 0) continue;
+      count += waiting.length;
+      reason ??= failed[0]?.failure;
+      for (const { progress } of failed) next = Math.min(next, progress.dueAt ?? 0);
     }
+    if (reason === undefined) return undefined;
+    const when = next > this.#deps.clock.now() ? timeOf(next) : 'now';
+    return `${count} ${count === 1 ? 'reply waits' : 'replies wait'}: ${reason}; next attempt ${when}`;
   }
 
   /** Ends after the parts that are being sent. What is left is sent after the next start. */
@@ -101,6 +129,26 @@ export class Sender {
     await Promise.all(this.#running);
     timer.cancel();
     signal.removeEventListener('abort', cut);
+  }
+
+  /** Ends a wait that the platform did not ask for. @returns the ids of the replies that waited. */
+  #wake({ waiting, wake }: Lane): readonly string[] {
+    const now = this.#deps.clock.now();
+    const woken = waiting.filter(({ progress }) => !progress.isPaused && (progress.dueAt ?? 0) > now);
+    for (const reply of woken) reply.progress = { ...reply.progress, dueAt: undefined };
+    wake.abort();
+    return woken.map(({ id }) => id);
+  }
+
+  /** A lane has succeeded. */
+  #wakeOthers(succeeded: Lane): void {
+    const now = this.#deps.clock.now();
+    for (const lane of this.#lanes.values()) {
+      if (lane === succeeded || !lane.waiting.some(hasFailed)) continue;
+      if (now - (lane.wokenAt ?? Number.NEGATIVE_INFINITY) < WOKEN_AGAIN) continue;
+      lane.wokenAt = now;
+      this.#wake(lane);
+    }
   }
 
   #run(name: string, lane: Lane): void {
@@ -121,7 +169,7 @@ export class Sender {
         continue;
       }
       try {
-        if (await this.#send(reply)) lane.waiting.splice(lane.waiting.indexOf(reply), 1);
+        if (await this.#send(reply, lane)) lane.waiting.splice(lane.waiting.indexOf(reply), 1);
       } catch (err) {
         log.warn({ err, reply: reply.id }, 'the store failed while a reply was sent; it is tried again');
         await wait(clock, STORE_RETRY, this.#stopping.signal);
@@ -139,7 +187,7 @@ export class Sender {
   }
 
   /** Makes one attempt. @returns whether the reply is done, one way or the other. */
-  async #send(head: PendingReply): Promise<boolean> {
+  async #send(head: PendingReply, lane: Lane): Promise<boolean> {
     const { platform, outbox } = this.#deps;
     const reply = await outbox.read(head);
     if (!reply) return true; // an earlier removal took effect, although the store said that it failed
@@ -149,13 +197,15 @@ export class Sender {
     const isLast = index >= count - 1;
     const result = await this.#attempt(head, reply, { index, count, text: parts[index] ?? '', isLast });
     if (result === undefined) return false; // cut by the stop
+    if (result.kind === 'later') return await this.#later(head, reply, result, lane);
+    head.failure = undefined;
+    if (result.kind === 'sent') this.#wakeOthers(lane);
     if (result.kind === 'sent' && isLast) await outbox.remove(head);
     else if (result.kind === 'sent') {
       await outbox.note(head, { index: index + 1, attempts: 0 }, result.kept ?? head.kept);
       head.mayHaveArrived = false;
       return false;
     } else if (result.kind === 'never') await this.#fail(head, reply, result.reason);
-    else return await this.#later(head, reply, result);
     return true;
   }
 
@@ -181,7 +231,7 @@ export class Sender {
       return { kind: 'later', reason: `no answer in ${ATTEMPT / 1_000} s` };
     } catch (error) {
       if (this.#cut.signal.aborted) return undefined;
-      return { kind: 'later', reason: error instanceof Error ? error.message : String(error) };
+      return { kind: 'later', reason: reasonOf(error) };
     } finally {
       timer.cancel();
       this.#release();
@@ -189,7 +239,12 @@ export class Sender {
   }
 
   /** @returns whether the reply was given up. */
-  async #later(head: PendingReply, reply: StoredReply, result: SendResult & { readonly kind: 'later' }): Promise<boolean> {
+  async #later(
+    head: PendingReply,
+    reply: StoredReply,
+    result: SendResult & { readonly kind: 'later' },
+    lane: Lane,
+  ): Promise<boolean> {
     const { outbox, pacing, clock, ids, log } = this.#deps;
     const now = clock.now();
     const { index, since = now } = head.progress;
@@ -200,8 +255,10 @@ export class Sender {
     }
     const asked = result.after === undefined ? undefined : pacing.pause(head.chat, result.after);
     const ms = asked ?? backoff(BACKOFF, attempts, ids);
-    if (attempts === 1)
+    // The first of a row, also of what an earlier life left.
+    if (!lane.waiting.some(hasFailed))
       log.info({ reply: head.id, reason: result.reason }, 'the platform did not take a reply; it is tried again');
+    head.failure = result.reason;
     const progress: Progress = { index, attempts, since, dueAt: now + ms, ...(asked !== undefined && { isPaused: true }) };
     head.progress = progress;
     await outbox.note(head, progress);
@@ -225,4 +282,8 @@ export class Sender {
     this.#sending -= 1;
     this.#permits.shift()?.();
   }
+}
+
+function hasFailed({ failure }: PendingReply): boolean {
+  return failure !== undefined;
 }

@@ -8,7 +8,7 @@ import type { OperatorChange } from '../server/operator-request.js';
 export const outbox: CommandAction = {
   summary: 'Lists replies of channels that failed for good; send ID, send --all, drop ID',
   positionals: ['[ACTION]', '[ID]'],
-  options: { ...CHANNEL_OPTIONS, all: { description: 'with send: all of them' } },
+  options: { ...CHANNEL_OPTIONS, all: { description: 'with send: all of them, and those that wait for their next attempt' } },
   async run(args, terminal) {
     const change = changeOf(args);
     const answer = await askServers(configFile(args), { command: 'outbox', entry: args.text('entry'), change });

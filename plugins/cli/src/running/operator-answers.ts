@@ -27,6 +27,7 @@ async function apply(channels: Found, change: OperatorChange): Promise<Changed> 
     if (change.kind === 'send-all') {
       for (const { id } of (await value.outbox?.failed()) ?? [])
         if (await value.outbox?.send(id)) changed.push({ entry, name: id });
+      for (const id of value.outbox?.sendWaiting?.() ?? []) changed.push({ entry, name: id });
       continue;
     }
     const name = await changeOne(value, change);

@@ -14,19 +14,19 @@ const TIME_LIMIT = 60_000;
  * ConfigError if none is found and the file cannot be read.
  */
 export async function askServers(file: string, request: OperatorRequest): Promise<OperatorAnswer> {
-  const servers = runningConfigs(file);
-  if (servers.length === 0) {
+  const answers: OperatorAnswer[] = [];
+  let { change } = request;
+  for (const server of runningConfigs(file)) {
+    const answer = await ask(server, { ...request, change });
+    if (answer === undefined) continue;
+    answers.push(answer);
+    if (answer.changed.length > 0 && change?.kind !== 'send-all') change = undefined;
+  }
+  if (answers.length === 0) {
     await composeServer({ file, partial: true });
     throw new CommandError(
       `no running server of ${file} was found; run this on the machine of the server, as its user or as root, with the same TMPDIR`,
     );
-  }
-  const answers: OperatorAnswer[] = [];
-  let { change } = request;
-  for (const server of servers) {
-    const answer = await ask(server, { ...request, change });
-    answers.push(answer);
-    if (answer.changed.length > 0 && change?.kind !== 'send-all') change = undefined;
   }
   const answer = merged(answers);
   const { entry } = request;
@@ -37,7 +37,11 @@ export async function askServers(file: string, request: OperatorRequest): Promis
   return answer;
 }
 
-function ask({ pid, socket: path }: RunningConfig, request: OperatorRequest): Promise<OperatorAnswer> {
+/** Codes of a socket that its server has left: it was killed, and its record is still there. */
+const LEFT: readonly unknown[] = ['ECONNREFUSED', 'ENOENT'];
+
+/** @returns undefined if the server runs no longer. */
+function ask({ pid, socket: path }: RunningConfig, request: OperatorRequest): Promise<OperatorAnswer | undefined> {
   const failed = (why: string) => new CommandError(`server ${pid} ${why}`);
   return new Promise((resolve, reject) => {
     if (path === undefined) return reject(failed('cannot be asked; its log says why at the level debug'));
@@ -49,7 +53,10 @@ function ask({ pid, socket: path }: RunningConfig, request: OperatorRequest): Pr
       text += chunk;
       if (text.length > 2 * MAX_ANSWER) socket.destroy(failed('answered too much'));
     });
-    socket.on('error', (error) => reject(error instanceof CommandError ? error : failed(`cannot be reached: ${error.message}`)));
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (LEFT.includes(error.code)) resolve(undefined);
+      else reject(error instanceof CommandError ? error : failed(`cannot be reached: ${error.message}`));
+    });
     socket.on('end', () => {
       socket.end();
       try {

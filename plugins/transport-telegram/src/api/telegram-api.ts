@@ -75,14 +75,14 @@ export class TelegramApi {
     try {
       return await run(AbortSignal.any([signal, late.signal]));
     } catch (error) {
-      throw telegramError(error, late.signal.aborted ? `none within ${limit / 1000} s` : undefined);
+      throw telegramError(error, new URL(this.#root).host, late.signal.aborted ? `none within ${limit / 1000} s` : undefined);
     } finally {
       timer.cancel();
     }
   }
 }
 
-function telegramError(error: unknown, late: string | undefined): TelegramError {
+function telegramError(error: unknown, host: string, late: string | undefined): TelegramError {
   if (error instanceof TelegramError) return error;
   const { name } = error as Error;
   if (name === 'GrammyError') {
@@ -92,5 +92,5 @@ function telegramError(error: unknown, late: string | undefined): TelegramError 
   if (late !== undefined) return new TelegramError(undefined, late, undefined, undefined, true);
   const cause = name === 'HttpError' ? (error as HttpError).error : (error as Error).cause;
   const { code, type } = (cause ?? error) as { readonly code?: unknown; readonly type?: unknown };
-  return new TelegramError(undefined, String(code ?? type ?? 'the connection failed'));
+  return new TelegramError(undefined, `${code ?? type ?? 'the connection failed'} (${host})`);
 }
