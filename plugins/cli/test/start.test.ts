@@ -98,7 +98,8 @@ t.test('the banner names channels, which have no address', async (t) => {
       name: 'pager', apiVersion: 1, summary: 'A channel', configSchema: { type: 'object', properties: {} },
       register() { let timer; return { start() { timer = setInterval(() => {}, 1000); }, stop() { clearInterval(timer); } }; },
     });`;
-  const files = { 'plugboard.yaml': 'transports: { pager: { use: ./pager.mjs } }\n', 'pager.mjs': channel };
+  const yaml = 'transports: { pager: { use: ./pager.mjs } }\nsessions: { use: sqlite, path: ./sessions.db }\n';
+  const files = { 'plugboard.yaml': yaml, 'pager.mjs': channel };
   const program = start(t, files);
   await program.prints('channels');
   t.match(program.stdout, / {2}access +none: no entry listens for callers\n {2}channels +pager\n$/);

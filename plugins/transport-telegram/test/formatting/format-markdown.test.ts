@@ -64,8 +64,10 @@ t.test('whatever a model writes, the HTML is valid', async (t) => {
 
 t.test('no letter is lost', async (t) => {
   const letters = (text: string) => text.replaceAll(/[^ab😀]/gu, '');
+  // What follows the marks of a code block names its language, which is no text.
+  const isText = (markdown: string) => !/~~~|```/.test(markdown);
   fc.assert(
-    fc.property(texts('[', ']', '> '), (markdown) => letters(formatMarkdown(markdown).text) === letters(markdown)),
+    fc.property(texts('[', ']', '> ').filter(isText), (markdown) => letters(formatMarkdown(markdown).text) === letters(markdown)),
     { numRuns: 3000 },
   );
   t.pass();
