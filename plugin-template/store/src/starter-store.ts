@@ -238,7 +238,9 @@ export class StarterStore implements SessionStore {
         const found = documents.get(nameOf(project, name));
         if (!found) return undefined;
         documents.delete(nameOf(project, name));
-        return [...documents.values()].filter(({ id }) => keyOf(id) === keyOf(found.id)).length;
+        const kind = nameOf(project, name.slice(0, name.indexOf('_') + 1)).slice(0, -2); // without its end
+        const left = [...documents].filter(([, { id }]) => keyOf(id) === keyOf(found.id));
+        return left.filter(([other]) => other.startsWith(kind)).length;
       }),
   };
 

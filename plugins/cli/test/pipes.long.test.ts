@@ -46,6 +46,9 @@ const CALLS: readonly { readonly args: string; readonly code: number; readonly i
   { args: 'schema', code: 0 },
   { args: 'token list', code: 0 },
   { args: 'reload', code: 1, isLong: false }, // no server runs
+  { args: 'channels', code: 1, isLong: false },
+  { args: 'pair', code: 1, isLong: false },
+  { args: 'outbox', code: 1, isLong: false },
   { args: 'init', code: 1, isLong: false }, // the folder has a plugboard.yaml
   { args: `create-plugin ${'x'.repeat(70_000)} --kind tool`, code: 2 },
 ];
