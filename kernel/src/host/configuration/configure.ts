@@ -60,7 +60,9 @@ export function configure(
     problems.add([...optionsPath, ...path], found, 'value', plugin);
   }
   const config = checked.faults.length > 0 ? undefined : checked.value;
-  const rest = config === undefined ? withoutInvalid(plugin.options, options, references) : { config, removed: [] };
+  const unset = references.filter(({ from }) => from === 'unset').map(({ path }) => path);
+  const isWhole = config !== undefined && unset.length === 0;
+  const rest = isWhole ? { config, removed: [] } : withoutInvalid(plugin.options, options, references, unset);
   const readFile = fileReader(files, context);
   const isAccepted = rest === undefined || runCheck(entry, plugin, rest, { ...context, readFile }, problems);
   const isFaulty = entry.isFaulty || config === undefined || !isAccepted || reserved.length + missing.length > 0;
@@ -144,24 +146,39 @@ function fileReader(
   };
 }
 
-/** Returns the options without the invalid ones, or undefined if they are invalid as a whole. */
-function withoutInvalid(schema: OptionSchema, options: Options, references: readonly Reference[]): ValidOptions | undefined {
+/**
+ * Returns the options without the invalid ones, or undefined if they are invalid as a whole.
+ * @param unset the places of variables without a value, which are reported already.
+ */
+function withoutInvalid(
+  schema: OptionSchema,
+  options: Options,
+  references: readonly Reference[],
+  unset: readonly ConfigPath[],
+): ValidOptions | undefined {
   const rest = structuredClone(options);
+  for (const path of unset) remove(rest, outsideLists(path));
   const removed: ConfigPath[] = [];
   for (;;) {
     const { value, faults } = schema.check(rest, references);
     if (faults.length === 0) return { config: value, removed };
     const before = removed.length;
     for (const { path } of faults) {
-      // A list is removed as a whole: without one item, the others would have other positions than
-      // in the file.
-      const inList = path.findIndex((step) => typeof step === 'number');
-      const place = inList < 0 ? path : path.slice(0, inList);
+      const place = outsideLists(path);
       if (place.length === 0) return undefined;
       if (remove(rest, place)) removed.push(place);
     }
     if (removed.length === before) return undefined; // all are in what defaults fill in
   }
+}
+
+/**
+ * The path, or that of the list that it leads into. A list is removed as a whole: without one item,
+ * the others would have other positions than in the file.
+ */
+function outsideLists(path: ConfigPath): ConfigPath {
+  const inList = path.findIndex((step) => typeof step === 'number');
+  return inList < 0 ? path : path.slice(0, inList);
 }
 
 /** Returns whether there was something at the path. */

@@ -87,6 +87,32 @@ t.test('rule 3: an unset name without a default is an error that names the varia
   );
 });
 
+t.test('rule 3: the check of a plugin does not see an option whose variable is not set', async (t) => {
+  t.same(
+    await problemsOf(t, {
+      'plugboard.yaml': `transports: {}\nmodels:\n  a: { use: ./p.js, url: "\${URL}", port: 0 }\n  b: { use: ./p.js, url: x }\n  c: { use: ./q.js, url: "\${URL}" }\n`,
+      'p.js': plugin({
+        properties: '{ url: { type: "string" }, port: { type: "integer" } }',
+        more: `check: ({ url, port }) => [
+          ...(url === undefined || url.startsWith('http') ? [] : [{ path: ['url'], message: 'is not an address' }]),
+          ...(port === 0 ? [{ path: ['port'], message: 'is not a port' }] : []),
+        ],`,
+      }),
+      // Without a required option, its check does not run at all.
+      'q.js': plugin({
+        properties: '{ url: { type: "string" } }, required: ["url"]',
+        more: 'check: ({ url }) => (new URL(url), []),',
+      }),
+    }),
+    [
+      `plugboard.yaml:3:26 models.a.url: the variable URL is not set; set it, for example in .env, or write \${URL:-default}`,
+      'plugboard.yaml:3:42 models.a.port: is not a port (plugin test-plugin 0.1.0)',
+      'plugboard.yaml:4:26 models.b.url: is not an address (plugin test-plugin 0.1.0)',
+      `plugboard.yaml:5:26 models.c.url: the variable URL is not set; set it, for example in .env, or write \${URL:-default}`,
+    ],
+  );
+});
+
 t.test('rule 3: secrets are not logged', async (t) => {
   const env = { KEY: 'hush', LONG: 'a-long-value', HOST: 'a-long-host.example', SHORT: 'short', FOLDER: '/var/lib/data' };
   const { log, server } = await composed(
