@@ -37,7 +37,7 @@ export interface ChannelStatus {
   readonly account?: string | undefined;
   /**
    * - `connecting`: it tries to reach the platform, or has not begun.
-   * - `connected`: it works. A connection that was lost for less than a minute is no other state.
+   * - `connected`: it works. Also while a connection has been lost for less than a minute.
    * - `standby`: another server has the platform; this one takes over if that ends.
    * - `failed`: the platform cannot be reached or refuses; it tries on.
    */

@@ -51,24 +51,29 @@ const texts = (...parts: readonly string[]) =>
   fc.array(fc.constantFrom(...'*_~`!#-\\ \nab', '😀', '**', ...parts), { maxLength: 60 }).map((all) => all.join(''));
 
 t.test('whatever a model writes, the HTML is valid', async (t) => {
-  fc.assert(
-    fc.property(texts('[', ']', '(', ')', '<', '>', '&', '|', '```', '](http://a.example)', '> ', '|-|\n'), (markdown) => {
-      const formatted = formatMarkdown(markdown);
-      const html = htmlOf(formatted);
-      return parseHtml(html).text === formatted.text && plainOf(html) === formatted.text;
-    }),
-    { numRuns: 3000 },
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(texts('[', ']', '(', ')', '<', '>', '&', '|', '```', '](http://a.example)', '> ', '|-|\n'), (markdown) => {
+        const formatted = formatMarkdown(markdown);
+        const html = htmlOf(formatted);
+        return parseHtml(html).text === formatted.text && plainOf(html) === formatted.text;
+      }),
+      { numRuns: 3000 },
+    ),
   );
-  t.pass();
 });
 
 t.test('no letter is lost', async (t) => {
   const letters = (text: string) => text.replaceAll(/[^ab😀]/gu, '');
   // What follows the marks of a code block names its language, which is no text.
   const isText = (markdown: string) => !/~~~|```/.test(markdown);
-  fc.assert(
-    fc.property(texts('[', ']', '> ').filter(isText), (markdown) => letters(formatMarkdown(markdown).text) === letters(markdown)),
-    { numRuns: 3000 },
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(
+        texts('[', ']', '> ').filter(isText),
+        (markdown) => letters(formatMarkdown(markdown).text) === letters(markdown),
+      ),
+      { numRuns: 3000 },
+    ),
   );
-  t.pass();
 });
