@@ -10,7 +10,7 @@ const tests = new Map();
 /** Milliseconds. */
 const FILE_TIMEOUT = 300_000;
 /** Milliseconds from the last test to the end of the process. */
-const END_TIMEOUT = 10_000;
+const END_TIMEOUT = 60_000;
 
 globalThis[Symbol.for('plugboard.tap')] = tests;
 registerHooks({
