@@ -105,7 +105,7 @@ export function call(id: string, name: string, input: unknown): ModelEvent {
 }
 
 export function usage(promptTokens: number, completionTokens: number): ModelEvent {
-  return { type: 'usage', usage: { promptTokens, completionTokens, cachedTokens: 1, reasoningTokens: 0 } };
+  return { type: 'usage', usage: { promptTokens, completionTokens, cachedTokens: 1, cacheWriteTokens: 0, reasoningTokens: 0 } };
 }
 
 export function tool(
