@@ -10,6 +10,7 @@ import type { HttpConfig } from '../config.js';
 import { draining, lowMemory, methodNotAllowed, notFound, outOfScope } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
+import { HttpOperation, isHttpWatched } from '../exchange/http-channel.js';
 import { Replies } from '../exchange/replies.js';
 import { Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
@@ -145,6 +146,7 @@ export class HttpApplication {
     try {
       exchange.match = this.#table.find(exchange.method, exchange.path, exchange);
       exchange.route = exchange.match?.route ?? this.#table.routeAt(exchange.path, exchange);
+      if (isHttpWatched()) exchange.operation = operationOf(exchange);
       if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
       const preflight = this.#gate.pass(exchange);
       if (preflight) {
@@ -204,6 +206,10 @@ export class HttpApplication {
     if (this.#exchanges.draining) throw draining();
     if (this.#heapGuard.shedding) throw lowMemory();
   }
+}
+
+function operationOf({ requestId, method, path, match, req, logFields }: Exchange): HttpOperation {
+  return new HttpOperation({ requestId, method, path, route: match?.route.path, headers: req.headers, logFields });
 }
 
 function contributionsOf(extensions: PluginContext['extensions']): Contributions {
