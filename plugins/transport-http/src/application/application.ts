@@ -2,7 +2,7 @@ import { type IncomingMessage, type RequestListener, ServerResponse } from 'node
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
-import { missingScope, type Reconfiguration } from '@plugboard/kernel/contracts';
+import { missingScope, OPEN, type Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import Koa, { type DefaultState, type Middleware, type Next, type ParameterizedContext } from 'koa';
 import { parseBody, RequestBodies } from '../body/request-bodies.js';
@@ -21,6 +21,7 @@ import { HttpMiddleware } from '../routing/middleware.js';
 import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
 import { type HttpReply, type HttpRoute, HttpRoutes } from '../routing/routes.js';
+import { scopesOf } from '../routing/scopes-of.js';
 import { type HttpUpgrade, HttpUpgrades } from '../routing/upgrades.js';
 import { AcceptableUpgrade, RouteRequest } from './request-view.js';
 
@@ -232,9 +233,9 @@ function requiresCredential({ match, path }: Exchange): boolean {
 function checkScopes(exchange: Exchange, principal: Principal): void {
   const access = exchange.match?.route.access ?? 'public';
   if (typeof access === 'string') return;
-  const isOneOf = 'anyOf' in access;
-  if (isOneOf && access.anyOf.some((scope) => principal.scopes.includes(scope))) return;
-  const missing = missingScope(principal, isOneOf ? access.anyOf : access);
+  if ('anyOf' in access && access.anyOf.some((scope) => principal.scopes.includes(scope))) return;
+  if ('orOpen' in access && principal === OPEN) return;
+  const missing = missingScope(principal, scopesOf(access));
   if (missing === undefined) return;
   exchange.note({ scope: missing });
   throw outOfScope(missing, principal);
