@@ -8,6 +8,7 @@ export { CapturedLog, type LogLine } from './base/captured-log.js';
 export { ManualClock } from './base/clock.js';
 export { eventually } from './base/eventually.js';
 export { SequentialIds } from './base/ids.js';
+export { testModelCall } from './context/model-call.js';
 export { checkOptions } from './context/options.js';
 export { ScriptedRuntime } from './context/scripted-runtime.js';
 export { type TestContext, testContext } from './context/test-context.js';
