@@ -124,6 +124,7 @@ t.test('the alerts fire when they should, and not on a healthy server', async (t
   const healthy = [
     ['plugboard_build_info{instance="a",version="0.1.0"}', '1x60'],
     ['plugboard_entry_up{instance="a",entry="transports.http"}', '1x60'],
+    ['plugboard_entry_up{instance="a",entry="models.disabled_on_purpose"}', '0x60'],
     ['plugboard_turns_total{instance="a",agent="assistant",status="stop"}', '0+60x60'],
     ['plugboard_turns_total{instance="a",agent="assistant",status="invalid_request"}', '0+60x60'],
     ['plugboard_limit_used{instance="a",setting="limits.runningTurns"}', '10x60'],
@@ -133,7 +134,7 @@ t.test('the alerts fire when they should, and not on a healthy server', async (t
     ['gen_ai_client_inference_duration_seconds_count{instance="a",gen_ai_request_model="big-1"}', '0+60x60'],
   ];
   const broken = [
-    ['plugboard_entry_up{instance="b",entry="transports.telegram"}', '0x60'],
+    ['plugboard_entry_up{instance="b",entry="transports.telegram"}', '1x20 0x40'],
     ['plugboard_turns_total{instance="b",agent="assistant",status="stop"}', '0+60x60'],
     ['plugboard_turns_total{instance="b",agent="assistant",status="model_failed"}', '0+6x60'],
     ['plugboard_limit_used{instance="b",setting="limits.runningTurns"}', '95x60'],
