@@ -1,5 +1,5 @@
 import type { Clock, Extensions, ModelConnector, ModelEvent } from '@plugboard/kernel';
-import type { ModelCall, ModelInterceptor, Usage } from '@plugboard/kernel/contracts';
+import { type ModelCall, type ModelInterceptor, TurnError, type Usage } from '@plugboard/kernel/contracts';
 import { errorTypeOf } from './error-type.js';
 import type { Instruments } from './instruments.js';
 import type { Labels } from './label-values.js';
@@ -23,8 +23,6 @@ export class ModelCalls {
 
   async *#measure(call: ModelCall, answer: AsyncIterable<readonly ModelEvent[]>): AsyncGenerator<readonly ModelEvent[]> {
     const began = this.#clock.monotonic();
-    const counts = this.#turns.get(call.turnId);
-    if (counts) counts.inferences++;
     const model = {
       gen_ai_operation_name: 'chat',
       gen_ai_provider_name: this.#models.get(call.connection)?.provider ?? '_OTHER',
@@ -34,6 +32,7 @@ export class ModelCalls {
     let usage: Usage | undefined;
     let hasEnded = false;
     let failure = 'cancelled'; // its reader left
+    let isRefused = false;
     try {
       for await (const batch of answer) {
         first ??= this.#clock.monotonic();
@@ -46,17 +45,25 @@ export class ModelCalls {
       failure = 'model_failed'; // unless it had an end
     } catch (error) {
       failure = errorTypeOf(error, 'crashed');
+      isRefused = error instanceof TurnError && first === undefined && !call.signal.aborted;
       throw error;
     } finally {
-      const seconds = (at: number) => (at - began) / 1000;
       // After an abort, errors are consequences of it.
       if (call.signal.aborted) failure = errorTypeOf(call.signal.reason, 'crashed');
       const error_type = hasEnded ? undefined : failure;
-      const { callDuration, firstChunk } = this.#instruments;
-      this.#instruments.observe(callDuration, { ...model, error_type }, seconds(this.#clock.monotonic()));
-      if (first !== undefined && call.request.incremental) this.#instruments.observe(firstChunk, model, seconds(first));
+      // What an inner interceptor refused, such as one for budgets, was not sent.
+      if (!isRefused) this.#observe(call, { ...model, error_type }, began, first);
       if (usage) this.#addTokens(model, usage);
     }
+  }
+
+  #observe({ turnId, request }: ModelCall, { error_type, ...model }: Labels, began: number, first: number | undefined): void {
+    const seconds = (at: number) => (at - began) / 1000;
+    const counts = this.#turns.get(turnId);
+    if (counts) counts.inferences++;
+    const { callDuration, firstChunk } = this.#instruments;
+    this.#instruments.observe(callDuration, { ...model, error_type }, seconds(this.#clock.monotonic()));
+    if (first !== undefined && request.incremental) this.#instruments.observe(firstChunk, model, seconds(first));
   }
 
   #addTokens(model: Labels, usage: Usage): void {
