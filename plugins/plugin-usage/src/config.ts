@@ -14,7 +14,8 @@ export const configSchema = {
   properties: {
     currency: {
       type: 'string',
-      pattern: '^[A-Z]{3}$',
+      minLength: 1,
+      maxLength: 16,
       default: 'USD',
       description: 'The currency of prices and budgets. It is a label: nothing is converted.',
     },
@@ -46,9 +47,9 @@ export const configSchema = {
         properties: {
           amount: {
             type: 'number',
-            exclusiveMinimum: 0,
+            minimum: 0,
             maximum: 1_000_000_000,
-            description: 'How much may be spent in each period, with at most 6 decimals.',
+            description: 'How much may be spent in each period, with at most 6 decimals. `0` refuses every call.',
           },
           per: { enum: ['day', 'month', 'total'], description: 'The period, in UTC. `total` never ends.' },
           project: { type: 'string', nameOf: 'projects', examples: ['default'], description: 'Only calls of this project.' },

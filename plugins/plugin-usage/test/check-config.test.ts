@@ -16,9 +16,9 @@ t.test('mistakes of the file are found before the start', async (t) => {
     [{ prices: { fast: { input: 0.1234567, output: 1 } } }, /prices\.fast\.input: has more than 6 decimals/],
     [{ prices: { fast: { input: 1, output: 1, reasoning: 1e-7 } } }, /prices\.fast\.reasoning: has more than 6 decimals/],
     [{ prices: { fast: { input: -1, output: 1 } } }, /prices\.fast\.input/],
-    [{ currency: 'dollars' }, /currency/],
+    [{ currency: '' }, /currency/],
     [{ keep: '30d' }, /keep: must be at least 31d/],
-    [{ prices: PRICES, budgets: [{ amount: 0, per: 'day' }] }, /budgets\[0\]\.amount/],
+    [{ prices: PRICES, budgets: [{ amount: -1, per: 'day' }] }, /budgets\[0\]\.amount/],
     [{ prices: PRICES, budgets: [{ amount: 0.1234567, per: 'day' }] }, /budgets\[0\]\.amount: has more than 6 decimals/],
     [{ prices: PRICES, budgets: [{ amount: 1, per: 'week' }] }, /budgets\[0\]\.per/],
     [

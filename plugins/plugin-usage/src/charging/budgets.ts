@@ -190,6 +190,6 @@ function markerOf({ id }: SpendingBudget): string {
 
 function spent(budget: SpendingBudget, { end }: Period, now: number): TurnError {
   const next = end === undefined ? 'The operator can' : `It begins again at ${new Date(end).toISOString()}; the operator can`;
-  const message = `The budget of ${budget} is spent. ${next} raise usage.budgets.`;
+  const message = `The budget of ${budget} is spent. ${next} raise \`usage.budgets\`.`;
   return new TurnError('insufficient_quota', message, end === undefined ? {} : { retryAfter: Math.ceil((end - now) / 1000) });
 }

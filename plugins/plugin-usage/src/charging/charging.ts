@@ -10,7 +10,7 @@ import { textOf } from '../money/money.js';
 import type { Prices } from '../money/prices.js';
 import type { SpendingBudgets } from './budgets.js';
 
-/** A charged call: `{ agent, model, currency, cost }`, where `cost` is decimal text or undefined. */
+/** Charged calls: `{ agent, model, currency, cost }`; `cost` is decimal text, or undefined. */
 const charges = channel('plugboard.charge');
 
 /** What the file says, at one time. */

@@ -2,7 +2,10 @@ import type { ModelEvent, ModelRequest } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
 import { estimateTokens } from '@plugboard/turn-routes';
 
-/** The tokens of one answer. `cached` and `cacheWrite` are parts of `input`, `reasoning` of `output`. */
+/**
+ * The tokens of one answer. `cached` and `cacheWrite` are parts of `input`, `reasoning` is one of
+ * `output`.
+ */
 export interface AnswerTokens {
   readonly input: number;
   readonly cached: number;

@@ -19,9 +19,10 @@ export function moneyOf(amount: number): bigint {
 /** Money as decimal text: `0.0315`, `12`. */
 export function textOf(money: bigint): string {
   const digits = String(money).padStart(PLACES + 1, '0');
-  const decimals = digits.slice(-PLACES).replace(/0+$/, '');
-  const whole = digits.slice(0, -PLACES);
-  return decimals === '' ? whole : `${whole}.${decimals}`;
+  const point = digits.length - PLACES;
+  let end = digits.length;
+  while (end > point && digits[end - 1] === '0') end--;
+  return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
 /** Reads what `textOf` wrote. */
