@@ -152,6 +152,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events', 'tools'],
+  'plugins/plugin-usage': ['', 'report', 'charging', 'ledger', 'money'],
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
   'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
