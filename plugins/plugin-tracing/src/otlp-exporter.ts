@@ -5,6 +5,7 @@ import type { TracingConfig } from './config.js';
 
 /** Statuses after which the specification of OTLP asks for the same batch again. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const PROTOBUF = 'application/x-protobuf';
 /** Bytes of an answer that are read. */
 const MAX_ANSWER = 64 * 1024;
 
@@ -24,7 +25,8 @@ export class OtlpExporter {
 
   constructor({ endpoint, headers, timeout }: TracingConfig, clock: Clock) {
     this.#url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
-    this.#headers = { 'user-agent': 'plugboard', ...headers, 'content-type': 'application/x-protobuf' };
+    const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+    this.#headers = { 'user-agent': 'plugboard', ...Object.fromEntries(own), 'content-type': PROTOBUF };
     this.#timeout = parseDuration(timeout);
     this.#clock = clock;
   }
@@ -33,17 +35,19 @@ export class OtlpExporter {
   async send(spans: readonly ReadableSpan[], signal: AbortSignal): Promise<SendFailure | undefined> {
     const late = new AbortController();
     const timer = this.#clock.after(this.#timeout, () => late.abort(new Error(`no answer for ${this.#timeout / 1000} s`)));
+    let body: Uint8Array | undefined;
     try {
+      body = ProtobufTraceSerializer.serializeRequest([...spans]);
       const response = await fetch(this.#url, {
         method: 'POST',
         headers: this.#headers,
-        body: ProtobufTraceSerializer.serializeRequest([...spans]) ?? null,
+        body: body ?? null,
         redirect: 'error', // the headers are for this receiver
         signal: AbortSignal.any([signal, late.signal]),
       });
-      return response.ok ? rejectionIn(await answerOf(response)) : await refusalOf(response);
+      return response.ok ? await rejectionIn(response) : await refusalOf(response);
     } catch (error) {
-      return { reason: reasonOf(error), retryable: true };
+      return { reason: reasonOf(error), retryable: body !== undefined };
     } finally {
       timer.cancel();
     }
@@ -56,9 +60,21 @@ async function refusalOf(response: Response): Promise<SendFailure> {
 }
 
 /** A receiver may take a batch and reject some of its spans. */
-function rejectionIn(answer: Uint8Array): SendFailure | undefined {
-  const { rejectedSpans = 0 } = ProtobufTraceSerializer.deserializeResponse(answer).partialSuccess ?? {};
-  return Number(rejectedSpans) > 0 ? { reason: `it rejected ${rejectedSpans} spans of a batch`, retryable: false } : undefined;
+async function rejectionIn(response: Response): Promise<SendFailure | undefined> {
+  const type = response.headers.get('content-type') ?? '';
+  const answer = await answerOf(response);
+  if (type.startsWith('text/html')) return { reason: 'it answered with a web page', retryable: false };
+  const rejected = type.startsWith(PROTOBUF) ? rejectedSpans(answer) : 0;
+  return rejected > 0 ? { reason: `it rejected ${rejected} spans of a batch`, retryable: false } : undefined;
+}
+
+/** What cannot be read is no reason to send the batch again. */
+function rejectedSpans(answer: Uint8Array): number {
+  try {
+    return Number(ProtobufTraceSerializer.deserializeResponse(answer).partialSuccess?.rejectedSpans ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 async function answerOf(response: Response): Promise<Uint8Array> {

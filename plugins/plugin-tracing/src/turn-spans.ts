@@ -9,6 +9,9 @@ import type { RequestSpans } from './request-spans.js';
 import { traceHeaders } from './trace-context.js';
 import { type Watcher, watchChannel } from './watch-channel.js';
 
+/** Characters of a tool's name: a model may write any. */
+const MAX_NAME = 200;
+
 /** What `plugboard.turn` publishes. */
 interface PublishedTurn {
   readonly turnId: string;
@@ -148,11 +151,12 @@ export class TurnSpans {
   #startCall(call: PublishedCall): void {
     const turn = this.#turns.get(call.turn.id);
     if (!turn) return;
-    const span = this.#options.spans.start(`execute_tool ${call.name}`, {
+    const name = call.name.slice(0, MAX_NAME);
+    const span = this.#options.spans.start(`execute_tool ${name}`, {
       parent: turn.span.context,
       attributes: {
         'gen_ai.operation.name': 'execute_tool',
-        'gen_ai.tool.name': call.name,
+        'gen_ai.tool.name': name,
         'gen_ai.tool.call.id': call.id,
         'gen_ai.tool.type': 'function',
         'plugboard.tool.entry': call.entry || undefined,

@@ -47,6 +47,7 @@ export class Collector {
   /** The headers of the requests, and their bodies. */
   readonly requests: { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer }[] = [];
   answer: Answer = () => 200;
+  contentType = 'application/x-protobuf';
   /** Spans of a batch that it takes and rejects. */
   rejected = 0;
   readonly #server: Server;
@@ -65,7 +66,7 @@ export class Collector {
       this.#wake();
       const partialSuccess = this.rejected > 0 ? { rejectedSpans: this.rejected } : undefined;
       const answer = ResponseType.encode(ResponseType.fromObject({ ...(partialSuccess && { partialSuccess }) })).finish();
-      response.writeHead(status, { 'content-type': 'application/x-protobuf' }).end(status === 200 ? answer : 'no');
+      response.writeHead(status, { 'content-type': this.contentType }).end(status === 200 ? answer : 'no');
     });
   }
 

@@ -20,6 +20,8 @@ t.test('OB-7 turns do not notice a receiver that is dead, and the log says once 
 t.test('OB-7 a receiver that hangs delays the stop by 5 s at most', async (t) => {
   const { collector, ask, stop, server } = await tracedServer(t, { tracing: { timeout: '1h' } });
   collector.answer = () => FOREVER;
+  for (let turn = 0; turn < 180; turn++) await (await ask()).text(); // enough for a batch
+  await collector.until(() => collector.requests.length > 0);
   t.equal((await ask()).status, 200);
   const before = performance.now();
   await stop();
@@ -27,7 +29,7 @@ t.test('OB-7 a receiver that hangs delays the stop by 5 s at most', async (t) =>
   t.ok(seconds > 4 && seconds < 7, `${seconds} s`);
   t.match(
     server.logs.filter(({ msg }) => /spans are lost/.test(msg)),
-    [{ spans: 3 }],
+    [{ spans: 543 }],
   );
 });
 
@@ -48,6 +50,14 @@ t.test('OB-7 spans that a receiver rejects are reported', async (t) => {
   t.ok(server.logs.some(({ reason }) => reason === 'it rejected 2 spans of a batch'));
 });
 
+t.test('a web page in place of a receiver is reported', async (t) => {
+  const { collector, ask, stop, server } = await tracedServer(t);
+  collector.contentType = 'text/html; charset=utf-8';
+  await (await ask()).text();
+  await stop();
+  t.ok(server.logs.some(({ reason }) => reason === 'it answered with a web page'));
+});
+
 t.test('the entry is degraded while the receiver is away, and the server stays ready', async (t) => {
   const { ask, server } = await tracedServer(t, {
     endpoint: await Collector.refused(t),
@@ -66,11 +76,14 @@ t.test('the entry is degraded while the receiver is away, and the server stays r
 
 t.test('the headers and the resource of the options are sent', async (t) => {
   const { collector, ask, stop } = await tracedServer(t, {
-    tracing: { headers: { 'X-Api-Key': 'k-1' }, resource: { 'service.name': 'shop', 'deployment.environment.name': 'test' } },
+    tracing: {
+      headers: { 'X-Api-Key': 'k-1', 'User-Agent': 'shop' },
+      resource: { 'service.name': 'shop', 'deployment.environment.name': 'test' },
+    },
   });
   await (await ask()).text();
   await stop();
-  t.match(collector.requests[0]?.headers, { 'x-api-key': 'k-1', 'content-type': 'application/x-protobuf' });
+  t.match(collector.requests[0]?.headers, { 'x-api-key': 'k-1', 'user-agent': 'shop', 'content-type': 'application/x-protobuf' });
   t.match(collector.spans[0]?.resource, { 'service.name': 'shop', 'deployment.environment.name': 'test' });
 });
 
