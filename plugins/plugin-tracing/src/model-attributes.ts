@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api';
 import type { ModelConnector } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
 
-/** The provider of a connection. One that a reload has removed, or that names none, has no other. */
+/** The provider of a connection. Unknown if its connector names none, or a reload removed it. */
 export function providerOf(connector: ModelConnector | undefined): string {
   return connector?.provider ?? '_OTHER';
 }
