@@ -1,4 +1,4 @@
-/** The names that the conventions of OpenTelemetry have, by the packages' words. The first counts. */
+/** The names of the OpenTelemetry conventions, by the packages' words. The first match counts. */
 const NAMES: readonly (readonly [RegExp, string])[] = [
   [/bedrock/, 'aws.bedrock'], // a platform goes before the model that it serves
   [/vertex/, 'gcp.vertex_ai'],
