@@ -80,7 +80,7 @@ export class Recorder implements RecordingSink, Pick<Lifecycle, 'start' | 'stop'
   async stop(signal: AbortSignal): Promise<void> {
     this.turns.stop();
     const cut = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    await Promise.race([this.#writing, cut]);
+    if (!signal.aborted) await Promise.race([this.#writing, cut]);
     this.#isStopped = true;
     const left = this.#queue.splice(0);
     for (const { bytes } of left) this.#budget.release([], bytes);
