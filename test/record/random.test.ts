@@ -19,7 +19,7 @@ const ARGUMENTS = ['{"ticket":1}', '{"ticket":2}', '{}', '{"ticket":"x"}', '{', 
 function answer(): Script {
   const chance = random();
   const text = `word ${below(1000)}`;
-  const usage = { prompt_tokens: below(1000), completion_tokens: below(100) } as object;
+  const usage = { promptTokens: below(1000), completionTokens: below(100) };
   if (chance < 0.35) {
     const toolCalls = Array.from({ length: 1 + below(4) }, () => ({ name: `desk__${pick(TOOLS)}`, arguments: pick(ARGUMENTS) }));
     return { toolCalls, usage, ...(random() < 0.5 && { text }), ...(random() < 0.3 && { reasoning: 'because' }) };

@@ -1,34 +1,9 @@
-/** Many turns, and what is in no recording. */
+/** What a rehearsal costs, and what is in no recording. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { saying } from '../support/test-server.js';
 import { CONFIG, RecordedServer } from './support.js';
-
-t.test('1,000 turns are rehearsed, and one changed word is found in each', async (t) => {
-  const server = await RecordedServer.start(t);
-  const { app } = server;
-  app.models.respond(({ body }) =>
-    body.messages.at(-1)?.role === 'tool'
-      ? { text: 'Open.' }
-      : { toolCalls: [{ name: 'desk__look', arguments: { ticket: body.messages.length } }] },
-  );
-  for (let round = 0; round < 100; round++) {
-    await Promise.all(Array.from({ length: 10 }, (_, index) => app.chat(saying(`Look ${round}.${index}`))));
-  }
-  await server.files(1000);
-  const started = performance.now();
-  const same = await server.rehearse();
-  const seconds = (performance.now() - started) / 1000;
-  t.match(same, { code: 0, turns: 1000, same: 1000, changed: 0, failed: 0 });
-  t.comment(`1,000 turns with a tool rehearsed in ${seconds.toFixed(1)} s`);
-  t.match(await server.rehearse((config) => config.replace('careful', 'quick')), {
-    code: 1,
-    turns: 1000,
-    changed: 1000,
-    kinds: { prompt: 1000 },
-  });
-});
 
 t.test('OB-13 a canary in a key, token, header or password is in no recording, and one in a message is', async (t) => {
   const canary = (where: string) => `canary-${where}-0123456789abcdef`;
@@ -91,4 +66,30 @@ t.test('with --live the models answer, and a call that was not recorded is missi
     { role: 'tool', content: 'closed 1 in call 1' },
     { role: 'tool', content: /was not recorded/ },
   ]);
+});
+
+t.test('what the recorded calls cost, and what they would cost by other prices', async (t) => {
+  const priced = CONFIG.replace(
+    'plugins: { record: {} }',
+    `plugins:
+  usage:
+    prices: { fast: { input: 0.25, output: 2, cachedInput: 0.025 }, other: { input: 1, output: 10 } }
+    budgets: [{ amount: 0.0021, per: total }]
+  record: {}`,
+  );
+  const server = await RecordedServer.start(t, priced);
+  const { app } = server;
+  const usage = { promptTokens: 1000, completionTokens: 100, cachedTokens: 400 };
+  app.models.enqueue({ status: 401 }, { text: 'One.', usage }, { text: 'Two.', usage }, { text: 'Three.', usage });
+  await app.chat(saying('one'));
+  await app.chat(saying('two'));
+  await server.files(2);
+  // One answer of `other`: 0.001 + 0.001. One of `fast`: 0.00015 + 0.00001 + 0.0002.
+  const cost = { currency: 'USD', before: '0.00236', after: '0.00236' };
+  t.match(await server.rehearse(), { code: 0, turns: 2, cost });
+  // Both of `other`, at half the price of input.
+  const cheaper = await server.rehearse((config) => config.replace('[fast, other]', 'other').replace('input: 1,', 'input: 0.5,'));
+  t.match(cheaper, { kinds: { model: 1 }, cost: { currency: 'USD', before: '0.00236', after: '0.003' } });
+  const { output } = await server.run('rehearse');
+  t.match(output, /\ncost: 0\.00236 before, 0\.00236 after \(USD\)$/);
 });

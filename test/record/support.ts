@@ -71,6 +71,7 @@ export interface RehearsalJson {
   readonly changed: number;
   readonly failed: number;
   readonly kinds: Readonly<Record<string, number>>;
+  readonly cost: { readonly currency: string; readonly before: string | null; readonly after: string | null } | null;
   readonly changes: readonly {
     readonly file: string;
     readonly turn: string;
@@ -116,7 +117,9 @@ export class RecordedServer {
     const changed = change(literal);
     if (changed === literal && change !== SAME) throw new Error('the configuration is not changed');
     await writeFile(against, changed);
-    return runCommand(this.#command(name), [...words, '--against', against]);
+    const config = join(this.app.started.folder, 'literal.yaml');
+    await writeFile(config, literal);
+    return runCommand(this.#command(name), [...words, '--against', against, '--config', config]);
   }
 
   async rehearse(
@@ -142,12 +145,14 @@ const SAME = (config: string) => config;
 
 /** Runs a command as the program does. `words` are positionals, switches, and options with their values. */
 async function runCommand(command: CommandAction, words: readonly string[]): Promise<Result> {
+  const options: CommandAction['options'] = { ...command.options, config: { value: 'FILE', description: 'of every command' } };
+  const isSwitch = (name: string) => options[name]?.value === undefined;
   const positionals: string[] = [];
   const given = new Map<string, string | undefined>();
   for (let index = 0; index < words.length; index++) {
     const word = words[index] as string;
     if (!word.startsWith('--')) positionals.push(word);
-    else given.set(word.slice(2), command.options[word.slice(2)]?.value === undefined ? undefined : words[++index]);
+    else given.set(word.slice(2), isSwitch(word.slice(2)) ? undefined : words[++index]);
   }
   const printed: string[] = [];
   const notes: string[] = [];

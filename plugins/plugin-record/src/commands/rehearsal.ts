@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Recording } from '../format/recording.js';
+import type { Attempt, Recording } from '../format/recording.js';
 import { CHANGE_KINDS, type Change, type ChangeKind } from '../replay/compare.js';
 import type { Replayed } from '../replay/replay-server.js';
 import { asUnreadable, loadRecording } from './load-recording.js';
@@ -24,8 +24,8 @@ export interface RehearsalOptions {
   readonly agent: string | undefined;
   readonly isLive: boolean;
   replay(recording: Recording): Promise<Replayed>;
-  /** A turn was replayed. */
-  onReplayed(recorded: Recording, replayed: Recording | undefined): void;
+  /** A turn was replayed. @param attempts at models, of the replay. */
+  onReplayed(recorded: Recording, attempts: readonly Attempt[]): Promise<void>;
   /** @param why a clause about the file. */
   onFailed(file: string, why: string): void;
 }
@@ -74,8 +74,8 @@ export class Rehearsal {
       const { id, agent: recorded } = recording.turn;
       if ((agent !== undefined && recorded !== agent) || this.turns >= last) return;
       this.turns++;
-      const { changes, recording: replayed } = await replay(recording);
-      onReplayed(recording, replayed);
+      const { changes, attempts } = await replay(recording);
+      await onReplayed(recording, attempts);
       if (changes.length === 0) this.same++;
       else this.changed.push({ file, turn: id, agent: recorded, changes });
     } catch (error) {

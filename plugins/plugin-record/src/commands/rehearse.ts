@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { type CommandAction, type CommandTerminal, UsageError } from '@plugboard/kernel/contracts';
 import { isRecordingName } from '../format/file-name.js';
-import { EXIT_WRONG_FILE, openConfiguration } from './open-configuration.js';
+import { PriceList } from '../replay/price-list.js';
+import { configFile, EXIT_WRONG_FILE, openConfiguration } from './open-configuration.js';
 import { changeLines } from './print-changes.js';
 import { Rehearsal } from './rehearsal.js';
 
@@ -32,6 +33,8 @@ export function rehearseCommand(recordings: string): CommandAction {
       const isLive = args.has('live');
       const server = await openConfiguration(args, terminal, isLive);
       if (!server) return EXIT_WRONG_FILE;
+      const before = await PriceList.open(configFile(args));
+      const after = await PriceList.open(args.text('against') ?? configFile(args));
       const rehearsal = new Rehearsal({
         folder,
         names,
@@ -39,30 +42,50 @@ export function rehearseCommand(recordings: string): CommandAction {
         agent: args.text('agent'),
         isLive,
         replay: (recording) => server.replay(recording),
-        onReplayed: () => {},
+        onReplayed: async (recorded, replayed) => {
+          await before?.add(recorded.attempts);
+          // A replay begins after the summary of earlier turns, which costs what it did.
+          const summaries = recorded.attempts.filter(({ step }) => step === 0);
+          await after?.add([...summaries, ...replayed]);
+        },
         onFailed: (file, why) => terminal.note(`plugboard: ${file} ${why}`),
       });
       try {
         await rehearsal.run();
       } finally {
-        await server.close();
+        await Promise.all([server.close(), before?.close(), after?.close()]);
       }
-      terminal.print(args.has('json') ? JSON.stringify(resultOf(rehearsal)) : linesOf(rehearsal).join('\n'));
+      const cost = costOf(before, after);
+      terminal.print(args.has('json') ? JSON.stringify(resultOf(rehearsal, cost)) : linesOf(rehearsal, cost).join('\n'));
       if (rehearsal.changed.length > 0) return 1;
       return rehearsal.failed > 0 ? EXIT_WRONG_FILE : 0;
     },
   };
 }
 
-function resultOf({ turns, same, changed, failed, kinds }: Rehearsal) {
-  return { turns, same, changed: changed.length, failed, kinds, changes: changed };
+/** What the turns cost; null if the configurations have no prices for them. */
+interface Cost {
+  readonly currency: string;
+  /** Decimal text. Null without prices. */
+  readonly before: string | null;
+  readonly after: string | null;
 }
 
-function linesOf({ turns, same, changed, failed, kinds }: Rehearsal): readonly string[] {
+function costOf(before: PriceList | undefined, after: PriceList | undefined): Cost | null {
+  const currency = before?.currency ?? after?.currency;
+  return currency === undefined ? null : { currency, before: before?.total ?? null, after: after?.total ?? null };
+}
+
+function resultOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost | null) {
+  return { turns, same, changed: changed.length, failed, kinds, cost, changes: changed };
+}
+
+function linesOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost | null): readonly string[] {
   const counts = Object.entries(kinds).map(([kind, count]) => `${kind} ${count}`);
   return [
     ...changed.flatMap(({ file, turn, agent, changes }) => [`${file}: ${turn} of ${agent}`, ...changeLines(changes)]),
     `${turns} turns: ${same} same, ${changed.length} changed${counts.length > 0 ? ` (${counts.join(', ')})` : ''}, ${failed} failed`,
+    ...(cost ? [`cost: ${cost.before ?? 'unknown'} before, ${cost.after ?? 'unknown'} after (${cost.currency})`] : []),
   ];
 }
 

@@ -9,7 +9,7 @@ import {
   ToolSources,
 } from '@plugboard/kernel';
 import { Account, DEFAULT_PROJECT, OPEN, SCOPES, textOf } from '@plugboard/kernel/contracts';
-import type { Caller, Recording, TurnLine } from '../format/recording.js';
+import type { Attempt, Caller, Recording, TurnLine } from '../format/recording.js';
 import { type Change, changesIn } from './compare.js';
 import { Playback } from './playback.js';
 import { ReplayClock, ReplayIds } from './replay-clock.js';
@@ -27,8 +27,8 @@ const OMITTED = ['transports', 'auth', 'responses'];
 /** What a replayed turn came to. */
 export interface Replayed {
   readonly changes: readonly Change[];
-  /** Absent if the turn did not run. */
-  readonly recording: Recording | undefined;
+  /** At model connections. None if the turn did not run. */
+  readonly attempts: readonly Attempt[];
 }
 
 /** The agents of a configuration, in this process, with models and tools that play recordings. */
@@ -77,7 +77,7 @@ export class ReplayServer {
     const found = runtime.resolve(turn.agent, principal);
     if (found.kind !== 'target' || found.target.name !== turn.agent) {
       const after = `the agent "${turn.agent}" is gone`;
-      return { changes: [{ kind: 'status', step: 0, before: end.status, after }], recording: undefined };
+      return { changes: [{ kind: 'status', step: 0, before: end.status, after }], attempts: [] };
     }
     const playback = new Playback(recording, this.#isLive, () => this.#clock.skip());
     const requestId = `replay_${++this.#turns}`;
@@ -102,9 +102,12 @@ export class ReplayServer {
       .finally(leave);
     const replayed = this.#replayed.get(requestId);
     this.#replayed.delete(requestId);
-    if (!replayed) return { changes: [{ kind: 'status', step: 0, before: end.status, after: status }], recording: undefined };
+    if (!replayed) return { changes: [{ kind: 'status', step: 0, before: end.status, after: status }], attempts: [] };
     const { missing, isCutShort, isIgnored } = playback;
-    return { changes: changesIn(recording, { recording: replayed, missing, isCutShort, isIgnored }), recording: replayed };
+    return {
+      changes: changesIn(recording, { recording: replayed, missing, isCutShort, isIgnored }),
+      attempts: replayed.attempts.filter((one) => !isIgnored(one)),
+    };
   }
 
   async close(): Promise<void> {
