@@ -85,16 +85,18 @@ export class RecordedServer {
   readonly app: TestServer;
   readonly folder: string;
   readonly #config: string;
+  readonly #env: StartServerOptions['env'];
 
-  private constructor(app: TestServer, config: string) {
+  private constructor(app: TestServer, config: string, env: StartServerOptions['env']) {
     this.app = app;
+    this.#env = env;
     this.folder = join(app.started.folder, 'data/recordings');
     this.#config = config;
   }
 
   static async start(t: Test, config = CONFIG, options: StartServerOptions = {}): Promise<RecordedServer> {
     const app = await TestServer.start(t, config, { ...options, files: { 'desk.mjs': DESK, ...options.files } });
-    return new RecordedServer(app, config);
+    return new RecordedServer(app, config, options.env);
   }
 
   /** The names of the recordings, the oldest first, once there are so many. */
@@ -113,7 +115,10 @@ export class RecordedServer {
   /** Runs a command with the configuration, changed by `change`. */
   async run(name: 'replay' | 'rehearse', words: readonly string[] = [], change = SAME): Promise<Result> {
     const against = join(this.app.started.folder, 'other.yaml');
-    const literal = Object.entries(OFFLINE).reduce((text, [key, value]) => text.replaceAll(`\${${key}}`, value), this.#config);
+    const literal = Object.entries({ ...this.#env, ...OFFLINE }).reduce(
+      (text, [key, value]) => text.replaceAll(`\${${key}}`, value),
+      this.#config,
+    );
     const changed = change(literal);
     if (changed === literal && change !== SAME) throw new Error('the configuration is not changed');
     await writeFile(against, changed);

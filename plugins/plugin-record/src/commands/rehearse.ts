@@ -84,7 +84,7 @@ function linesOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost 
   const counts = Object.entries(kinds).map(([kind, count]) => `${kind} ${count}`);
   return [
     ...changed.flatMap(({ file, turn, agent, changes }) => [`${file}: ${turn} of ${agent}`, ...changeLines(changes)]),
-    `${turns} turns: ${same} same, ${changed.length} changed${counts.length > 0 ? ` (${counts.join(', ')})` : ''}, ${failed} failed`,
+    `${turns} ${turns === 1 ? 'turn' : 'turns'}: ${same} same, ${changed.length} changed${counts.length > 0 ? ` (${counts.join(', ')})` : ''}, ${failed} failed`,
     ...(cost ? [`cost: ${cost.before ?? 'unknown'} before, ${cost.after ?? 'unknown'} after (${cost.currency})`] : []),
   ];
 }
