@@ -1,6 +1,7 @@
 /** What is recorded of turns, and that a replay with the same configuration changes nothing. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { LiveSocket } from '../support/live-socket.js';
 import { created } from '../support/respond.js';
@@ -229,4 +230,19 @@ t.test('turns of other agents are not recorded', async (t) => {
   await server.app.chat(saying('not this one'));
   await server.app.chat(saying('this one', { model: 'ops' }));
   t.match(await server.recordings(1), [{ turn: { agent: 'ops' } }]);
+});
+
+t.test('no turn fails or waits because its recording cannot be written', async (t) => {
+  const server = await RecordedServer.start(t, CONFIG.replace('record: {}', 'record: { path: ./desk.mjs/recordings }'));
+  for (const text of ['one', 'two', 'three']) t.equal((await server.app.chat(saying(text))).status, 200);
+  const warned = await eventually(() => {
+    const found = server.app.started.logs.filter(({ msg }) => /recordings cannot be written/.test(String(msg)));
+    return found.length > 0 && found;
+  });
+  t.match(warned, [{ level: 'warn', msg: 'recordings cannot be written; check plugins.record.path', err: { code: /^E/ } }]);
+  const { entries } = (await server.app.get('/v1/status')).body as { readonly entries: readonly object[] };
+  t.match(
+    entries.find((one) => 'entry' in one && one.entry === 'plugins.record'),
+    { health: 'degraded', reason: /check plugins\.record\.path/ },
+  );
 });

@@ -108,7 +108,7 @@ t.test('a folder that cannot be written is logged once a minute, and recovers', 
     state: 'degraded',
     reason: /^recordings cannot be written: E\w+: .*; check plugins\.record\.path$/,
   });
-  t.match(ctx.logs, [{ level: 'warn', msg: 'a turn was not recorded; check plugins.record.path', err: { code: /^E/ } }]);
+  t.match(ctx.logs, [{ level: 'warn', msg: 'recordings cannot be written; check plugins.record.path', err: { code: /^E/ } }]);
   await rm(join(path, '../..', 'data'));
   recorder.done(nth(4), 0);
   await eventually(() => recorder.health().state === 'ok');

@@ -21,6 +21,12 @@ export async function loadRecording(path: string): Promise<Recording> {
   }
 }
 
+/** Whether the file does not exist. */
+export function isGone(error: unknown): boolean {
+  const cause = error instanceof UnreadableRecording ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
+  return cause?.code === 'ENOENT';
+}
+
 /** What a file did to its reader, for example by its depth. */
 export function asUnreadable(error: unknown): UnreadableRecording {
   if (error instanceof UnreadableRecording) return error;

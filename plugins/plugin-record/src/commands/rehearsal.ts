@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Attempt, Recording } from '../format/recording.js';
 import { CHANGE_KINDS, type Change, type ChangeKind } from '../replay/compare.js';
 import type { Replayed } from '../replay/replay-server.js';
-import { asUnreadable, loadRecording } from './load-recording.js';
+import { asUnreadable, isGone, loadRecording } from './load-recording.js';
 
 /** Turns that are run at the same time where models answer: each waits for its model. */
 const MAX_LIVE = 4;
@@ -79,6 +79,7 @@ export class Rehearsal {
       if (changes.length === 0) this.same++;
       else this.changed.push({ file, turn: id, agent: recorded, changes });
     } catch (error) {
+      if (isGone(error)) return; // a running server has deleted one of its oldest
       this.turns++;
       this.failed++;
       onFailed(file, asUnreadable(error).message);

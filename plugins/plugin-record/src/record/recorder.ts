@@ -129,7 +129,7 @@ export class Recorder implements RecordingSink, Pick<Lifecycle, 'start' | 'stop'
     this.#loggedAt = now;
     this.#log.warn(
       { err: error, failures: this.#failures, path: this.#folder.path },
-      `a turn was not recorded; check ${entry}.path`,
+      `recordings cannot be written; check ${entry}.path`,
     );
   };
 }

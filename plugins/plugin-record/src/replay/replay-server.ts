@@ -11,6 +11,7 @@ import {
 import { Account, DEFAULT_PROJECT, OPEN, SCOPES, textOf } from '@plugboard/kernel/contracts';
 import type { Attempt, Caller, Recording, TurnLine } from '../format/recording.js';
 import { type Change, changesIn } from './compare.js';
+import { endedFromOutside } from './outside.js';
 import { Playback } from './playback.js';
 import { ReplayClock, ReplayIds } from './replay-clock.js';
 import { playing, replayerPlugin } from './replayer.js';
@@ -103,7 +104,9 @@ export class ReplayServer {
     const replayed = this.#replayed.get(requestId);
     this.#replayed.delete(requestId);
     if (!replayed) return { changes: [{ kind: 'status', step: 0, before: end.status, after: status }], attempts: [] };
-    const { missing, isCutShort, isIgnored } = playback;
+    const { missing, isIgnored } = playback;
+    // Where people or time ended the recorded turn, nobody knows how its model would have gone on.
+    const isCutShort = playback.isCutShort || (this.#isLive && endedFromOutside(recording));
     return {
       changes: changesIn(recording, { recording: replayed, missing, isCutShort, isIgnored }),
       attempts: replayed.attempts.filter((one) => !isIgnored(one)),
