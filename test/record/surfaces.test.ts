@@ -225,6 +225,18 @@ t.test('turns that their callers leave, cancel or that run out of time end where
   await nothingChanged(t, server, 3);
 });
 
+t.test('a summary of earlier turns is recorded, and not asked for again', async (t) => {
+  const config = CONFIG.replace('params: { temperature: 0.2 }', 'history: { policy: summarize, maxMessages: 4 }');
+  const server = await RecordedServer.start(t, config);
+  const { app } = server;
+  for (const text of ['one', 'two', 'three', 'four']) await app.chat(saying(text, { session_id: 'long' }));
+  await created(app, { input: [{ role: 'user', content: 'Hello' }, { type: 'compaction_trigger' }] });
+  const summaries = (await server.recordings(5)).filter(({ attempts }) => attempts.some(({ step }) => step === 0));
+  t.ok(summaries.length > 0);
+  t.match((await server.recordings(5)).at(-1)?.turn.request, { summarize: true });
+  await nothingChanged(t, server, 5);
+});
+
 t.test('turns of other agents are not recorded', async (t) => {
   const server = await RecordedServer.start(t, CONFIG.replace('record: {}', 'record: { agents: [ops] }'));
   await server.app.chat(saying('not this one'));
