@@ -15,7 +15,7 @@ const HOUSE = `
       const { name } = ctx;
       const { rule } = ctx.config;
       ctx.contribute(Interceptors, (turn, next) => {
-        const today = new Date(ctx.clock.now()).toISOString();
+        const today = new Date(ctx.clock.now()).toISOString().slice(0, 10);
         const note = { role: 'system', content: name + ': ' + rule + ' It is ' + today + ' in ' + turn.id + ' of ' + turn.requestId };
         return next({ ...turn, messages: [note, ...turn.messages] });
       });

@@ -6,7 +6,7 @@ import { seeded } from '../support/seeded.js';
 import { saying } from '../support/test-server.js';
 import { CONFIG, RecordedServer } from './support.js';
 
-const TURNS = rounds({ short: 80, long: 800, soak: 8000 });
+const TURNS = rounds({ short: 60, long: 800, soak: 8000 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? Date.now() % 1_000_000);
 
 const random = seeded(SEED);

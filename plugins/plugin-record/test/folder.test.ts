@@ -17,7 +17,7 @@ t.test('the folder and its files are for their owner alone', async (t) => {
   t.equal((await stat(join(path, nameOf(1)))).size, 8);
 });
 
-t.test('the oldest files are deleted beyond the number and the size, whoever wrote them', async (t) => {
+t.test('the oldest files are deleted beyond the number and the size, also those of earlier processes', async (t) => {
   const path = t.testdir({ [nameOf(0)]: 'earlier', 'notes.txt': 'mine' });
   const folder = new RecordingFolder(path, { keep: 3, maxBytes: 25 });
   for (const minute of [1, 2, 3]) await folder.write(nameOf(minute), ['ten bytes\n']);

@@ -15,7 +15,7 @@ export interface FolderLimits {
 
 /**
  * A folder of recordings. Several servers may write to one: a file appears whole, with its name,
- * and each of them deletes the oldest files, whoever wrote them.
+ * and each of them deletes the oldest files, also those of the others.
  */
 export class RecordingFolder {
   readonly path: string;

@@ -7,12 +7,22 @@ import { sizeOfEvent, sizeOfMessages, sizeOfOutput } from './size.js';
 /** What became of a call that reached its tool. */
 type Ran = Pick<ToolLine, 'output' | 'failed' | 'isPostponed'>;
 
+/** A request for a turn, and when it arrived. */
+export interface Arrival {
+  readonly request: TurnRequest;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The same time on the monotonic clock. */
+  readonly started: number;
+}
+
 /** Bytes that are reserved at a time. */
 const RESERVED = 8192;
 
 /** Collects what happens in one turn. Requests are kept as they are, until the turn has ended. */
 export class RecordedTurn {
   readonly request: TurnRequest;
+  readonly #arrival: Arrival;
   /** The agent's model connections. */
   connections: readonly string[] = [];
   readonly #clock: Clock;
@@ -20,8 +30,6 @@ export class RecordedTurn {
   #reserved = 0;
   #used = 0;
   #isDropped = false;
-  readonly #at: number;
-  readonly #started: number;
   #turn: Turn | undefined;
   #lead: Transcript | undefined = new Transcript();
   #leading: TurnLine['lead'];
@@ -34,12 +42,11 @@ export class RecordedTurn {
   #limit: string | undefined;
 
   /** @param reserve returns false if there is no memory for so many bytes: it is dropped then. */
-  constructor(request: TurnRequest, clock: Clock, reserve: (bytes: number) => boolean) {
-    this.request = request;
+  constructor(arrival: Arrival, clock: Clock, reserve: (bytes: number) => boolean) {
+    this.request = arrival.request;
+    this.#arrival = arrival;
     this.#clock = clock;
     this.#reserve = reserve;
-    this.#at = clock.now();
-    this.#started = clock.monotonic();
   }
 
   /** Bytes that were reserved. */
@@ -99,7 +106,7 @@ export class RecordedTurn {
     const turn = this.#turn;
     if (!turn) return undefined;
     const now = this.#clock.monotonic();
-    const milliseconds = Math.round(now - this.#started);
+    const milliseconds = Math.round(now - this.#arrival.started);
     return {
       turn: this.#turnLine(turn),
       attempts: this.#attempts.map((attempt) => attempt.attempt(now)),
@@ -159,7 +166,7 @@ export class RecordedTurn {
       version: VERSION,
       id,
       requestId,
-      at: this.#at,
+      at: this.#arrival.at,
       agent,
       inSession: turn.session !== undefined,
       caller: { project, name: token, subject, isIdentified: callerId(principal) !== undefined },

@@ -2,7 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import type { AgentEvent, Clock, InterceptedCall, Interceptor, ModelEvent, ToolInterceptor } from '@plugboard/kernel';
 import type { AgentEvents, ModelCall, ModelInterceptor, TurnRequest, Usage } from '@plugboard/kernel/contracts';
 import type { Recording } from '../format/recording.js';
-import { failureOf, RecordedTurn } from './recorded-turn.js';
+import { type Arrival, failureOf, RecordedTurn } from './recorded-turn.js';
 
 /** What the recordings are for. */
 export interface RecordingSink {
@@ -48,7 +48,7 @@ export class TurnRecorder {
   readonly #clock: Clock;
   readonly #sink: RecordingSink;
   /** Running turns of all servers of the process. */
-  readonly #requests = new Map<string, TurnRequest>();
+  readonly #arrivals = new Map<string, Arrival>();
   /** Those of this server that are recorded. */
   readonly #turns = new Map<string, RecordedTurn>();
   readonly #byRequest = new Map<string, RecordedTurn>();
@@ -121,22 +121,22 @@ export class TurnRecorder {
   /** The recording of a turn, from the first time that an interceptor sees it. */
   #of(turnId: string, agent: string): RecordedTurn | undefined {
     const known = this.#turns.get(turnId);
-    const request = this.#requests.get(turnId);
-    if (known || !request || !this.#sink.wants(agent)) return known;
-    const recorded = new RecordedTurn(request, this.#clock, (bytes) => {
+    const arrival = this.#arrivals.get(turnId);
+    if (known || !arrival || !this.#sink.wants(agent)) return known;
+    const recorded = new RecordedTurn(arrival, this.#clock, (bytes) => {
       if (this.#sink.grow(bytes)) return true;
-      this.#forget(turnId, request);
+      this.#forget(turnId, arrival.request);
       this.#sink.done(undefined, recorded.bytes);
       return false;
     });
     this.#turns.set(turnId, recorded);
-    this.#byRequest.set(request.requestId, recorded);
+    this.#byRequest.set(arrival.request.requestId, recorded);
     return recorded;
   }
 
   /** The rest of the turn is not watched: it is no longer known. */
   #forget(turnId: string, { requestId }: TurnRequest): void {
-    this.#requests.delete(turnId);
+    this.#arrivals.delete(turnId);
     if (this.#byRequest.get(requestId) === this.#turns.get(turnId)) this.#byRequest.delete(requestId);
     this.#turns.delete(turnId);
   }
@@ -145,7 +145,7 @@ export class TurnRecorder {
     ...UNUSED,
     start: (context: object) => {
       const { turnId, request } = context as TurnContext;
-      if (turnId !== undefined) this.#requests.set(turnId, request);
+      this.#arrivals.set(turnId, { request, at: this.#clock.now(), started: this.#clock.monotonic() });
     },
     asyncEnd: (context: object) => {
       const { turnId, request, status = '', usage } = context as TurnContext;

@@ -1,5 +1,5 @@
 import type { Message, Turn } from '@plugboard/kernel';
-import { isToolImagesMessage, textOf } from '@plugboard/kernel/contracts';
+import { isToolImagesMessage } from '@plugboard/kernel/contracts';
 import type { Recording } from '../format/recording.js';
 
 /**
@@ -9,12 +9,11 @@ import type { Recording } from '../format/recording.js';
  * @param turn as the configuration makes it for the recorded request.
  */
 export function injectedTurn(turn: Turn, { turn: recorded, attempts }: Recording): Turn {
-  const [first] = attempts.filter(({ step }) => step > 0);
-  const conversation = withLead(recorded.messages, recorded.lead ?? []);
-  const messages = withSystem(turn.messages, withoutRefusedMedia(conversation, first?.messages ?? []));
+  const messages = withSystem(turn.messages, withLead(recorded.messages, recorded.lead ?? []));
   if (!recorded.lead) return { ...turn, messages };
   // It goes on with the parameters of the turn that asked for approval, and forces no call again.
-  return { ...turn, messages, params: { ...recorded.params, tool_choice: first?.params.tool_choice } };
+  const { tool_choice: choice } = attempts.find(({ step }) => step > 0)?.params ?? {};
+  return { ...turn, messages, params: { ...recorded.params, tool_choice: choice } };
 }
 
 /** What a caller's system message does is up to the agent: those of `made` replace the recorded. */
@@ -39,21 +38,4 @@ function withLead(messages: readonly Message[], lead: readonly Message[]): reado
   const images = lead.filter((_, index) => isToolImagesMessage(lead, index));
   const last = replaced.findLastIndex(({ role }) => role === 'tool') + 1;
   return [...replaced.slice(0, last), ...images, ...replaced.slice(last)];
-}
-
-/** What the server says in place of an image or a file that a model did not accept. */
-const OMITTED = /^\[\w+ omitted: /;
-
-/** The server remembers which images a model refused in earlier turns: they were not sent again. */
-function withoutRefusedMedia(messages: readonly Message[], sent: readonly Message[]): readonly Message[] {
-  const reduced = sent.filter(({ content }) => Array.isArray(content) && content.some((part) => OMITTED.test(textOf([part]))));
-  if (reduced.length === 0) return messages;
-  return messages.map((message) => reduced.find((one) => isReduced(one, message)) ?? message);
-}
-
-function isReduced({ role, content: reduced }: Message, { role: original, content }: Message): boolean {
-  if (role !== original || !Array.isArray(reduced) || !Array.isArray(content) || reduced.length !== content.length) return false;
-  return content.every((part, index) =>
-    part.type === 'text' ? textOf([part]) === textOf([reduced[index]]) : OMITTED.test(textOf([reduced[index]])),
-  );
 }

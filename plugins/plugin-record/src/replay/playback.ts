@@ -120,19 +120,22 @@ export class Playback {
     return last;
   }
 
+  /** A request for which no answer is left. */
   #beyond({ step, connection, model }: ModelCall): void {
-    const { end, turn } = this.recording;
+    const { end, turn, attempts } = this.recording;
     if (end.limit === 'budget') throw new TurnError('insufficient_quota', 'The budget was spent.');
     // A turn that goes on after an approval has used a part of its limits before.
     const isCut = this.#endsFromOutside || (end.limit !== undefined && turn.lead !== undefined);
-    if (!isCut) {
-      this.#missing.push({ step, call: { connection, model } });
-      this.#isCutShort = true;
-    }
-    this.#endAsRecorded();
+    if (isCut && !attempts.some((attempt) => attempt.step > step)) this.#endAsRecorded();
+    // What the server remembers of earlier turns decides how often it asks: what failed, fails.
+    const last = attempts.findLast((attempt) => attempt.step === step && attempt.connection === connection);
+    if (last?.error) throw errorOf({ ...last.error, retryAfter: 0 });
+    this.#missing.push({ step, call: { connection, model } });
+    this.#isCutShort = true;
+    this.#endWith(new TurnError('turn_cancelled', 'No answer was recorded for this request.'));
   }
 
-  /** Whether the same connection is asked again: without a pause, which nobody needs here. */
+  /** Whether the same connection is asked again: then without a pause. */
   #isRetried({ step, connection }: Attempt): boolean {
     return this.#endsFromOutside || this.#attempts.get(step)?.[0]?.connection === connection;
   }
@@ -150,7 +153,10 @@ export class Playback {
 
   /** Ends the turn with the recorded failure. */
   #endAsRecorded(): void {
-    const error = new TurnError(this.recording.end.status as FailureCode, 'The recorded turn ended here.');
+    this.#endWith(new TurnError(this.recording.end.status as FailureCode, 'The recorded turn ended here.'));
+  }
+
+  #endWith(error: TurnError): void {
     this.#end.abort(error);
     throw error;
   }

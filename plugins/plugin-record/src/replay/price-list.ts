@@ -28,7 +28,7 @@ export class PriceList {
   total = '0';
   readonly #server: Server;
   readonly #charge: ModelInterceptor;
-  /** Stands for the agent: no other charge of the process has it. */
+  /** The agent of the calls: no other charge of the process has it. */
   readonly #agent: string;
 
   private constructor(server: Server, charge: ModelInterceptor, agent: string) {

@@ -7,6 +7,9 @@ import { playing } from './replayer.js';
 /** Longer than a model connection that failed is left alone: each turn finds all of them well. */
 const PAUSE = 60_000;
 
+/** The longest pause before a retry, in milliseconds. */
+const MAX_RETRY_PAUSE = 10_000;
+
 /** A clock that shows each replayed turn the time at which it was recorded. */
 export class ReplayClock implements Clock {
   #skipped = 0;
@@ -19,10 +22,10 @@ export class ReplayClock implements Clock {
     return performance.now() + this.#skipped;
   }
 
-  /** A pause of 0 ms keeps the process alive: nothing else may. */
+  /** A pause before a retry keeps the process alive: nothing else does. */
   after(ms: number, run: () => void): Timer {
     const timeout = setTimeout(run, Math.min(ms, 2 ** 31 - 1));
-    if (ms > 0) timeout.unref();
+    if (ms > MAX_RETRY_PAUSE) timeout.unref();
     return { cancel: () => clearTimeout(timeout), refresh: () => void timeout.refresh() };
   }
 

@@ -105,7 +105,7 @@ export class ReplayServer {
     this.#replayed.delete(requestId);
     if (!replayed) return { changes: [{ kind: 'status', step: 0, before: end.status, after: status }], attempts: [] };
     const { missing, isIgnored } = playback;
-    // Where people or time ended the recorded turn, nobody knows how its model would have gone on.
+    // Where people or time ended the recorded turn, how its model would have gone on is unknown.
     const isCutShort = playback.isCutShort || (this.#isLive && endedFromOutside(recording));
     return {
       changes: changesIn(recording, { recording: replayed, missing, isCutShort, isIgnored }),

@@ -21,7 +21,7 @@ export const playing = new AsyncLocalStorage<Playback>();
 export const toolErrors = new Map<string, Error>();
 
 /**
- * What stands in the place of `record` while turns are replayed: it gives the agent the recorded
+ * The plugin in the place of `record` while turns are replayed: it gives the agent the recorded
  * conversation, answers for models and tools, and records what happens.
  *
  * @param onReplayed receives the recording of each replayed turn.

@@ -29,7 +29,7 @@ export function stepsOf({ attempts, tools }: Recording, isIgnored: (attempt: Att
   return last.map(({ step, connection, model, messages: sent, tools: declared, params }) => {
     const [first] = sent;
     const isPrompt = first?.role === 'system';
-    const conversation = (isPrompt ? sent.slice(1) : sent).map(withoutExtras);
+    const conversation = (isPrompt ? sent.slice(1) : sent).map(comparable);
     const messages = addedTo(before, conversation);
     before = conversation;
     return {
@@ -44,6 +44,20 @@ export function stepsOf({ attempts, tools }: Recording, isIgnored: (attempt: Att
         .map(({ name, arguments: written, state }) => ({ name, arguments: written, state })),
     };
   });
+}
+
+/** What the server sends in place of an image or a file that a model refused in an earlier turn. */
+const REFUSED = /^\[\w+ omitted: the model did not accept it\]$/;
+const MEDIA = { type: 'text', text: '[image or file]' } as const;
+
+/**
+ * A message without what the server remembers of earlier turns: what a connection attached to its
+ * answers, and which images it refused.
+ */
+function comparable(message: Message): Message {
+  if (message.role !== 'user' || typeof message.content === 'string') return withoutExtras(message);
+  const content = message.content.map((part) => (part.type === 'text' && !REFUSED.test(part.text) ? part : MEDIA));
+  return { ...message, content };
 }
 
 /** The last attempt of each step: the one that answered, if one did. */
