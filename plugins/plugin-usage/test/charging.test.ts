@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { ModelEvent } from '@plugboard/kernel';
-import { ModelError } from '@plugboard/kernel';
+import { ModelError, type ModelEvent, type StateStore } from '@plugboard/kernel';
+import { MemoryState } from '@plugboard/store-memory';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { PRICES, principal, UsageEntry, usage } from './support.js';
@@ -108,6 +108,36 @@ t.test('every charged call is published', async (t) => {
     { agent: 'assistant', model: 'fast', currency: 'EUR', cost: '2' },
     { agent: 'writer', model: 'slow', currency: 'EUR', cost: undefined },
   ]);
+});
+
+t.test('a full disk fails no turn: it counts in memory, and the entry is degraded', async (t) => {
+  const clock = new ManualClock();
+  const disk = new MemoryState(clock);
+  let isFull = false;
+  const state: StateStore = {
+    get: (...key) => disk.get(...key),
+    change: (...changes) => disk.change(...changes),
+    list: (...page) => disk.list(...page),
+    compareAndSet: async (...change) => {
+      if (isFull) throw new Error('the disk is full');
+      return disk.compareAndSet(...change);
+    },
+  };
+  const config = { prices: PRICES, budgets: [{ amount: 4, per: 'day' }] };
+  const entry = await UsageEntry.start({ config, clock, state });
+  t.strictSame(entry.ctx.lifecycle.health?.(), { state: 'ok' });
+  isFull = true;
+  await entry.call();
+  await entry.write();
+  t.match(entry.ctx.lifecycle.health?.(), { state: 'degraded', reason: /cannot be stored/ });
+  await entry.call();
+  t.match(await entry.report(), { total: { calls: 2, cost: '4' }, budgets: [{ spent: '4' }] });
+  await t.rejects(entry.call(), { code: 'insufficient_quota' });
+  isFull = false;
+  clock.advance(1_000);
+  await entry.write();
+  t.strictSame(entry.ctx.lifecycle.health?.(), { state: 'ok' });
+  t.match(await entry.report(), { total: { calls: 2, cost: '4' } });
 });
 
 t.test('OB-13 rows have names and ids, and nothing else of a call', async (t) => {

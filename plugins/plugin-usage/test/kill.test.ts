@@ -53,7 +53,7 @@ t.test(
       const players = ['assistant', 'writer', 'assistant', 'writer'].map(async (agent) => {
         while (await turn(agent));
       });
-      await wait(400 + 60 * (round % 7)); // about when the first of them are written
+      await wait(300 + 250 * (round % 4)); // before, while and after the first of them are written
       await victim.kill();
       await Promise.all(players);
       const asked = models.requests.length - before;

@@ -51,34 +51,49 @@ t.test('OB-8 a turn costs the same on every surface, plain and streamed', async 
   const post = async (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
     const { status, text } = await server.request('POST', path, headers, body);
     if (status !== 200 || /"error":\{|response\.failed/.test(text)) throw new Error(`${path}: ${status} ${text}`);
+    return text;
   };
   const socket = await LiveSocket.open(t, server);
+  /** By session: its last response. */
+  const previous = new Map<string | undefined, string>();
+  const inputOf = (model: string, input: string, session: string | undefined) => {
+    const previous_response_id = previous.get(session);
+    return { model, input, store: session !== undefined, ...(previous_response_id && { previous_response_id }) };
+  };
+  const continued = (session: string | undefined, id = '') => session !== undefined && previous.set(session, id);
+  const messagesOf = (content: string) => [{ role: 'user', content }];
+
   const chat =
     (stream: boolean): Surface =>
-    (model, content, session_id) =>
-      post('/v1/chat/completions', { model, stream, session_id, messages: [{ role: 'user', content }] });
+    (model, text, session_id) =>
+      post('/v1/chat/completions', { model, stream, session_id, messages: messagesOf(text) });
   const responses =
     (stream: boolean): Surface =>
-    (model, input, session) =>
-      post('/v1/responses', { model, stream, input, store: false }, session ? { 'x-session-id': session } : {});
+    async (model, text, session) => {
+      const answer = await post('/v1/responses', { ...inputOf(model, text, session), stream });
+      continued(session, /"id":"(resp_\w+)"/.exec(answer)?.[1]);
+    };
   const messages =
     (stream: boolean): Surface =>
-    (model, content, session) =>
-      post(
-        '/v1/messages',
-        { model, stream, max_tokens: 500, messages: [{ role: 'user', content }] },
-        session ? { 'x-session-id': session } : {},
-      );
+    (model, text, session) => {
+      const headers: Readonly<Record<string, string>> = session === undefined ? {} : { 'x-session-id': session };
+      return post('/v1/messages', { model, stream, max_tokens: 500, messages: messagesOf(text) }, headers);
+    };
   const surfaces: Readonly<Record<string, Surface>> = {
     'chat completions': chat(false),
     'chat completions, streamed': chat(true),
     responses: responses(false),
     'responses, streamed': responses(true),
-    'responses, socket': (model, input) => socket.ask({ model, input, store: false }),
+    'responses, socket': async (model, text, session) => {
+      const { id, status } = await socket.ask(inputOf(model, text, session));
+      if (status !== 'completed') throw new Error(`the response is ${status}`);
+      continued(session, id);
+    },
     messages: messages(false),
     'messages, streamed': messages(true),
   };
 
+  const long = 'word '.repeat(200);
   /** What to send, and how many answers of the model it takes. */
   const turns: Readonly<Record<string, [number, (surface: Surface, session: string) => Promise<unknown>]>> = {
     answer: [1, (surface) => surface('assistant', 'Hello')],
@@ -98,35 +113,29 @@ t.test('OB-8 a turn costs the same on every surface, plain and streamed', async 
         await surface('assistant', 'And now?', session);
       },
     ],
-  };
-  const costOf = async (send: () => Promise<unknown>) => {
-    charged = [];
-    await send();
-    return textOf(charged.reduce((sum, cost) => sum + cost, 0n));
+    summary: [
+      5, // one of them summarizes
+      async (surface, session) => {
+        for (let n = 0; n < 4; n++) await surface('historian', long, `long ${session}`);
+      },
+    ],
   };
 
-  const table: string[] = [`| surface | ${Object.keys(turns).join(' | ')} | summary |`];
+  const table: string[] = [`| surface | ${Object.keys(turns).join(' | ')} |`];
   let sum = 0n;
   for (const [name, surface] of Object.entries(surfaces)) {
     const costs: string[] = [];
     for (const [turn, [calls, send]] of Object.entries(turns)) {
-      const cost = await costOf(() => send(surface, `of ${name}`));
-      t.equal(cost, textOf(BigInt(calls) * parseMoney(CALL)), `${name}: ${turn}`);
-      costs.push(cost);
+      charged = [];
+      await send(surface, name);
+      const cost = charged.reduce((before, one) => before + one, 0n);
+      t.equal(textOf(cost), textOf(BigInt(calls) * parseMoney(CALL)), `${name}: ${turn}`);
+      costs.push(textOf(cost));
+      sum += cost;
     }
-    const hasSessions = name.startsWith('chat');
-    const summary = hasSessions
-      ? await costOf(async () => {
-          for (let n = 0; n < 4; n++) await surface('historian', 'word '.repeat(200), `long ${name}`);
-        })
-      : '–';
-    if (hasSessions) t.ok(parseMoney(summary) > 4n * parseMoney(CALL), `${name}: summaries are charged`);
-    costs.push(summary);
-    for (const cost of costs) if (cost !== '–') sum += parseMoney(cost);
     table.push(`| ${name} | ${costs.join(' | ')} |`);
   }
   t.comment(`\n${table.join('\n')}`);
-  t.equal(table[1]?.split('|').at(-2), table[2]?.split('|').at(-2), 'with summaries, streamed or not');
 
   const { body } = await server.get('/v1/usage?by=model');
   const { data, total } = body as Report;
@@ -191,4 +200,30 @@ t.test('a budget that is spent between two steps ends the turn with `length`', a
   t.equal(status, 200);
   const content = 'The agent reached its budget before it finished.';
   t.match(body, { choices: [{ finish_reason: 'length', message: { content } }] });
+});
+
+t.test('OB-11 50 clients at the same time exceed a budget by at most one call each', async (t) => {
+  const budget = '    budgets: [{ amount: 0.5, per: day }]\n';
+  const server = await TestServer.start(t, YAML + budget);
+  server.models.respond(({ body }) =>
+    body.messages.at(-1)?.role === 'tool'
+      ? { text: 'Noon.', usage: USAGE }
+      : { toolCalls: [{ name: 'clock', arguments: {} }], usage: USAGE },
+  );
+  const ends: Record<string, number> = {};
+  const client = async () => {
+    for (;;) {
+      const { status, body } = await server.chat({ model: 'clerk', messages: [{ role: 'user', content: 'What time is it?' }] });
+      const end = status === 200 ? (body as { choices: [{ finish_reason: string }] }).choices[0].finish_reason : String(status);
+      ends[end] = (ends[end] ?? 0) + 1;
+      if (status !== 200) return;
+    }
+  };
+  await Promise.all(Array.from({ length: 50 }, client));
+  const { total, budgets } = (await server.get('/v1/usage')).body as Report;
+  t.comment(`amount 0.5, spent ${budgets[0]?.spent}, ${total.calls} calls, turns: ${JSON.stringify(ends)}`);
+  t.equal(total.calls, server.models.requests.length);
+  t.equal(ends['429'], 50);
+  const spent = parseMoney(String(budgets[0]?.spent));
+  t.ok(spent >= parseMoney('0.5') && spent <= parseMoney('0.5') + 50n * parseMoney(CALL));
 });

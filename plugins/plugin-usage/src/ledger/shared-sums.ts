@@ -9,8 +9,6 @@ const WRITE_AFTER = 500;
 const RETRY_AFTER = 1_000;
 /** Milliseconds after which what other servers may have added is read again, and that may take. */
 const MAX_AGE = 1_000;
-/** Milliseconds after which the value of a key that is not asked for is forgotten. */
-const FORGET_AFTER = 60_000;
 /** Keys that are written at the same time, or read as one page. */
 const AT_ONCE = 32;
 const PAGE = 500;
@@ -18,6 +16,8 @@ const PAGE = 500;
 const MAX_WRITERS = 64;
 /** How often another server may be faster, for one key. */
 const MAX_RACES = 100;
+/** Keys whose stored values are remembered. */
+const MAX_KNOWN = 10_000;
 /** Keys that may wait for the store. */
 const MAX_WAITING = 20_000;
 
@@ -150,7 +150,6 @@ export class SharedSums {
       failure ??= results.find((result) => result.status === 'rejected')?.reason;
     }
     this.#stores.note(failure);
-    this.#forget();
     if (this.#pending.size === 0) return;
     this.#timer ??= this.#clock.after(failure === undefined ? WRITE_AFTER : RETRY_AFTER, () => void this.write());
   }
@@ -205,7 +204,10 @@ export class SharedSums {
   #see(key: string, stored: Stored | undefined): void {
     const known = this.#known.get(key)?.stored;
     const isOlder = (known?.sums.calls ?? 0) > (stored?.sums.calls ?? 0);
+    this.#known.delete(key);
     this.#known.set(key, { stored: isOlder ? known : stored, at: this.#clock.monotonic() });
+    const [longest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && longest !== undefined) this.#known.delete(longest);
   }
 
   /** Reads a key. If the store fails or takes longer than a second, what is known counts. */
@@ -222,12 +224,5 @@ export class SharedSums {
     timer.cancel();
     this.#reads.note(failure);
     if (failure !== undefined) this.#see(key, this.#known.get(key)?.stored);
-  }
-
-  #forget(): void {
-    const now = this.#clock.monotonic();
-    for (const [key, { at }] of this.#known) {
-      if (now - at > FORGET_AFTER && !this.#pending.has(key)) this.#known.delete(key);
-    }
   }
 }
