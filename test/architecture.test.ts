@@ -154,6 +154,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events', 'tools'],
   'plugins/plugin-usage': ['', 'report', 'charging', 'ledger', 'money'],
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
+  'plugins/plugin-record': ['', 'commands', 'replay', 'record', 'format'],
   'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],

@@ -23,6 +23,11 @@
  *
  *     plugboard token      creates, lists, revokes and rotates API tokens
  *
+ * If it uses plugin-record:
+ *
+ *     plugboard replay     runs a recorded turn again, and prints what changed
+ *     plugboard rehearse   runs the newest recorded turns again
+ *
  * Results go to standard output, logs and errors to standard error. The exit code is
  *
  *     0    success
