@@ -153,7 +153,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events', 'tools'],
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
-  'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
+  'plugins/store-sqlite': ['testing', '', 'tables', 'database', 'errors'],
+  'plugins/store-postgres': ['testing', '', 'tables', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
@@ -315,6 +316,7 @@ const LIBRARIES = [
   'plugins/open-responses',
   'plugins/turn-routes',
   'plugins/channel-kit',
+  'plugins/store-kit',
 ];
 
 t.test('every plugin has the same files', async (t) => {
