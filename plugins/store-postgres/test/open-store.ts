@@ -75,7 +75,6 @@ export function newSchema(): string {
 export async function openStore({ clock = new ManualClock(), ...settings }: StoreSettings = {}) {
   const postgres = await realPostgres();
   const log = new CapturedLog();
-  const statements: string[] = [];
   const options = {
     url: postgres.url(),
     schema: newSchema(),
@@ -101,7 +100,6 @@ export async function openStore({ clock = new ManualClock(), ...settings }: Stor
     clock,
     schema,
     logs: log.lines,
-    statements,
     query,
     rows: async (table: string) => Number(await rows(table)),
     close: () => store.stop(),

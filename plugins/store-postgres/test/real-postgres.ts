@@ -8,6 +8,8 @@ import pg from 'pg';
 /** A PostgreSQL of its own for the tests of this process: the machine's, on a free port. */
 export interface RealPostgres {
   readonly port: number;
+  /** The user that runs it, if this process is root's. */
+  readonly account: ReturnType<typeof account>;
   /** Of the administrator `test`, for a database. */
   url(database?: string): string;
   /** Runs a statement as the administrator. */
@@ -113,7 +115,7 @@ async function launch(): Promise<RealPostgres> {
     await query(`CREATE DATABASE ${name}`);
     return name;
   };
-  return { port, url, query, createDatabase, log: () => readFileSync(logFile, 'utf8'), stop, start };
+  return { port, account: owner, url, query, createDatabase, log: () => readFileSync(logFile, 'utf8'), stop, start };
 }
 
 /** Has a character that URLs encode. */
