@@ -51,8 +51,8 @@ interface OpenStore {
   readonly sweeper: Sweeper;
 }
 
-/** Milliseconds for which what waiting may mend is tried at a start. */
-const START_PATIENCE = 10_000;
+/** Milliseconds that a start may take beyond the wait for the lease of a killed server. */
+const START_TIME = 20_000;
 /** Milliseconds that a renewal may take in the client: it is noticed in time that it fails. */
 const RENEWAL_TIMEOUT = 2_500;
 /** Errors that concern the store as a whole and not one turn. */
@@ -121,7 +121,7 @@ export class PostgresStore implements SessionStore {
   constructor(options: PostgresStoreOptions, newDatabase = (given: DatabaseOptions) => new Database(given)) {
     this.#options = options;
     this.#newDatabase = newDatabase;
-    this.startLimit = options.lease + 2 * START_PATIENCE;
+    this.startLimit = options.lease + START_TIME;
     const { host, pathname, username } = new URL(options.url);
     const database = decodeURIComponent(pathname.slice(1)) || username;
     this.#server = { address: host, database, user: decodeURIComponent(username), schema: options.schema };
@@ -134,18 +134,15 @@ export class PostgresStore implements SessionStore {
   async start(signal?: AbortSignal): Promise<void> {
     const { lease, ttl, quotas, caps, clock, log } = this.#options;
     const database = this.#newDatabase(this.#options);
-    const starting = this.#newDatabase({ ...this.#options, poolSize: 1, patience: START_PATIENCE });
     const timeout = Math.min(RENEWAL_TIMEOUT, lease / 3);
     const leases = this.#newDatabase({ timeout, ...this.#options, poolSize: 1, patience: 0 });
     const replica = new Replica({ database: leases, server: this.#server, lease, clock, log });
     try {
-      await replica.enter(starting, signal);
+      await replica.enter(database, signal);
     } catch (error) {
       database.close();
       leases.close();
       throw explainError(error, this.#server);
-    } finally {
-      starting.close();
     }
     const tables = new StoreTables(database, quotas, ttl, caps);
     this.#opened = { database, leases, tables, replica, sweeper: this.#newSweeper() };

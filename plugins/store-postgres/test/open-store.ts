@@ -71,6 +71,14 @@ export function newSchema(): string {
   return `s${process.pid}_${++count}`;
 }
 
+const TABLES = ['turn', 'session', 'message', 'record', 'tombstone', 'pending_call', 'idempotency', 'state', 'usage', 'replica'];
+
+/** Empties a schema, which takes less than making one. */
+export async function wipe(schema: string): Promise<void> {
+  const { query } = await realPostgres();
+  await query(TABLES.map((table) => `DELETE FROM "${schema}".${table}`).join(';'));
+}
+
 /** Starts a store over a schema, by default a new one. With a manual clock, that is the database's time too. */
 export async function openStore({ clock = new ManualClock(), ...settings }: StoreSettings = {}) {
   const postgres = await realPostgres();

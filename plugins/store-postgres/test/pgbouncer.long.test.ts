@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually, ManualClock, type StoreQuotas, sessionStoreContract } from '@plugboard/testing';
 import t, { type Test } from 'tap';
-import { loaded, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
+import { loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
 import { freePort, realPostgres } from './real-postgres.js';
 
 const PROGRAM = '/usr/sbin/pgbouncer';
@@ -54,15 +54,16 @@ async function pooler(t: Test) {
 t.test('PG-2 fulfils the session store contract behind PgBouncer in transaction mode', async (t) => {
   const { url } = await pooler(t);
   const clock = new ManualClock();
-  const schemas = new WeakMap<object, string>();
-  const open = async (settings: Parameters<typeof openStore>[0] = {}) => {
-    const opened = await openStore({ clock, url, ...settings });
-    schemas.set(opened.store, opened.schema);
-    return opened;
+  const { schema, close } = await openStore({ clock });
+  await close();
+  const openAgain = (settings: Parameters<typeof openStore>[0] = {}) => openStore({ clock, url, schema, ...settings });
+  const open = async (settings?: Parameters<typeof openStore>[0]) => {
+    await wipe(schema);
+    return openAgain(settings);
   };
-  const reopen = async (opened: { store: object; close?(): unknown }) => {
+  const reopen = async (opened: { close?(): unknown }) => {
     await opened.close?.();
-    return open({ schema: schemas.get(opened.store) ?? '' });
+    return openAgain();
   };
   sessionStoreContract(t.test, { open: () => open(), clock, reopen, openLimited: (quotas: StoreQuotas) => open({ quotas }) });
 });

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
-import { ANNA, newSchema, OWNER, openStore, SYSTEM_CLOCK, turn } from './open-store.js';
+import { ANNA, newSchema, OWNER, openStore, SYSTEM_CLOCK, turn, wipe } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
 
 t.test('fulfils the plugin contract', async (t) => {
@@ -14,25 +14,26 @@ t.test('fulfils the plugin contract', async (t) => {
 t.test('fulfils the session store contract', async (t) => {
   const { url } = await realPostgres();
   const clock = new ManualClock();
-  const schemas = new WeakMap<object, string>();
-  const open = async (settings: Parameters<typeof openStore>[0] = {}) => {
-    const opened = await openStore({ clock, ...settings });
-    schemas.set(opened.store, opened.schema);
-    return opened;
+  const { schema, close } = await openStore({ clock });
+  await close();
+  const openAgain = (settings: Parameters<typeof openStore>[0] = {}) => openStore({ clock, schema, poolSize: 2, ...settings });
+  const open = async (settings?: Parameters<typeof openStore>[0]) => {
+    await wipe(schema);
+    return openAgain(settings);
   };
-  const reopen = async (opened: { store: object; close?(): unknown }) => {
+  const reopen = async (opened: { close?(): unknown }) => {
     await opened.close?.();
-    return open({ schema: schemas.get(opened.store) ?? '' });
+    return openAgain();
   };
   const openCapped = {
     idempotencyRecords: (maxRecords: number) => open({ caps: { maxRecords } }),
     stateKeys: (maxStateKeys: number) => open({ caps: { maxStateKeys } }),
   };
   const kill = () => {
-    const schema = newSchema();
-    const args = [fileURLToPath(new URL('fixtures/killed.mjs', import.meta.url)), url(), schema];
+    const own = newSchema();
+    const args = [fileURLToPath(new URL('fixtures/killed.mjs', import.meta.url)), url(), own];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    return { process: child, open: () => openStore({ schema, clock: SYSTEM_CLOCK }) };
+    return { process: child, open: () => openStore({ schema: own, clock: SYSTEM_CLOCK }) };
   };
   const register = (folder: string) => testContext(plugin, { folder, clock, config: { url: url() } });
   const openLimited = (quotas: StoreQuotas) => open({ quotas });

@@ -56,13 +56,14 @@ async function launch(): Promise<RealPostgres> {
   const logFile = join(folder, 'log');
   const run = (program: string, args: readonly string[]) =>
     execFileSync(join(bin, program), args, { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  // A password check that costs little: the tests open many connections. The pooler's clients use SCRAM.
   run('initdb', [
     '-D',
     data,
     '-U',
     'test',
     '-A',
-    'scram-sha-256',
+    'md5',
     '--no-sync',
     '-E',
     'UTF8',
@@ -101,7 +102,11 @@ async function launch(): Promise<RealPostgres> {
   guard.unref();
   (guard.stdin as unknown as { unref(): void }).unref();
   const url = (database = 'postgres') => `postgres://test:${PASSWORD}@127.0.0.1:${port}/${database}`;
+  // Keeps one connection, except to other databases.
+  const pool = new pg.Pool({ connectionString: url(), max: 1, allowExitOnIdle: true });
+  pool.on('error', () => {});
   const query = async <R extends object>(text: string, values: unknown[] = [], database?: string) => {
+    if (database === undefined) return (await pool.query<R>(text, values)).rows;
     const client = new pg.Client({ connectionString: url(database) });
     await client.connect();
     try {

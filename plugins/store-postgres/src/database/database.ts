@@ -16,7 +16,7 @@ export interface DatabaseOptions {
 }
 
 const TIMEOUT = 10_000;
-const PATIENCE = 20_000;
+const PATIENCE = 10_000;
 /** Milliseconds before the second retry. Each further one waits twice as long, up to the maximum. */
 const FIRST_DELAY = 50;
 const MAX_DELAY = 1_000;

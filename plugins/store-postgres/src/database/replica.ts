@@ -72,7 +72,7 @@ export class Replica {
   }
 
   /**
-   * @param database is more patient than that of the renewals.
+   * @param database more patient than that of the renewals.
    * @throws StoreError if another server uses the schema, or it cannot be used.
    */
   async enter(database: Database, signal?: AbortSignal): Promise<void> {
