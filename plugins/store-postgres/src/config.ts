@@ -58,7 +58,7 @@ export type PostgresConfig = Infer<typeof configSchema>;
 const MIN_LEASE = 5_000;
 const MAX_LEASE = 5 * 60_000;
 
-/** Finds the mistakes that the schema cannot describe. Names nothing of the URL, which has the password. */
+/** Finds the mistakes that the schema cannot describe. Quotes nothing of the URL: the password. */
 export function checkConfig({ url, lease }: PostgresConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (!/^postgres(ql)?:$/.test(URL.parse(url)?.protocol ?? '')) {

@@ -62,8 +62,8 @@ const STORE_FAILURES: ReadonlySet<StoreErrorCode> = new Set(['unreachable', 'rea
  * Keeps sessions in a schema of PostgreSQL that belongs to this server alone.
  *
  * 1. `start` creates or migrates the schema, and takes its lease (replica.ts).
- * 2. Each operation is one statement or one transaction, on a connection that is given back at once.
- *    A connection that fails costs a retry. A write is acknowledged when PostgreSQL has committed it.
+ * 2. Each operation is one statement or one transaction, on a connection that is given back after
+ *    it. A connection that fails costs a retry. A write is acknowledged when it is committed.
  * 3. A commit stores a turn if the session has the version that was loaded, and the server its
  *    lease. Both are checked by the statement that stores.
  * 4. From time to time some expired rows are deleted.

@@ -79,7 +79,7 @@ export async function wipe(schema: string): Promise<void> {
   await query(TABLES.map((table) => `DELETE FROM "${schema}".${table}`).join(';'));
 }
 
-/** Starts a store over a schema, by default a new one. With a manual clock, that is the database's time too. */
+/** Starts a store, by default over a new schema. A manual clock is the database's time too. */
 export async function openStore({ clock = new ManualClock(), ...settings }: StoreSettings = {}) {
   const postgres = await realPostgres();
   const log = new CapturedLog();

@@ -1,6 +1,13 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/testing';
+import {
+  checkOptions,
+  ManualClock,
+  pluginContract,
+  type StoreQuotas,
+  sessionStoreContract,
+  testContext,
+} from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 import { ANNA, newSchema, OWNER, openStore, SYSTEM_CLOCK, turn, wipe } from './open-store.js';
@@ -9,6 +16,17 @@ import { realPostgres } from './real-postgres.js';
 t.test('fulfils the plugin contract', async (t) => {
   const config = { url: 'postgres://plugboard@127.0.0.1/plugboard' };
   pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url), folder: t.testdir(), config });
+});
+
+t.test('refuses a URL of another kind, and a lease that is too short or too long', async (t) => {
+  const faults = (options: object) => checkOptions(plugin, options).faults;
+  const url = 'postgresql://plugboard:word@db.example.com/plugboard?sslmode=verify-full';
+  t.strictSame(faults({ url }), []);
+  for (const wrong of ['mysql://db/x', 'db.example.com', 'postgres']) {
+    t.strictSame(faults({ url: wrong }), ['url: must have the form postgres://user:password@host:5432/database']);
+  }
+  for (const lease of ['4s', '6m']) t.strictSame(faults({ url, lease }), ['lease: must be from 5s to 5m']);
+  t.match(faults({ url, schema: 'a"; DROP SCHEMA public; --' }), [/^schema: /]);
 });
 
 t.test('fulfils the session store contract', async (t) => {

@@ -41,7 +41,7 @@ function account(): { readonly uid?: number; readonly gid?: number } {
 let running: Promise<RealPostgres> | undefined;
 let databases = 0;
 
-/** The PostgreSQL of this process: it starts with the first call, and ends with the process, however that ends. */
+/** The PostgreSQL of this process. It ends with the process, however that ends. */
 export function realPostgres(): Promise<RealPostgres> {
   running ??= launch();
   return running;
@@ -56,7 +56,7 @@ async function launch(): Promise<RealPostgres> {
   const logFile = join(folder, 'log');
   const run = (program: string, args: readonly string[]) =>
     execFileSync(join(bin, program), args, { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-  // A password check that costs little: the tests open many connections. The pooler's clients use SCRAM.
+  // A check that costs little: the tests open many connections. Clients of the pooler use SCRAM.
   run('initdb', [
     '-D',
     data,
@@ -73,7 +73,7 @@ async function launch(): Promise<RealPostgres> {
     secret(folder, owner),
   ]);
   const port = await freePort();
-  // Nothing has to survive the machine, so nothing is synced; a killed client or server loses nothing.
+  // Nothing has to survive the machine. A killed client or server loses nothing without a sync.
   const settings = [
     `-p ${port}`,
     '-c listen_addresses=127.0.0.1',

@@ -17,7 +17,7 @@ export interface DatabaseOptions {
 
 const TIMEOUT = 10_000;
 const PATIENCE = 10_000;
-/** Milliseconds before the second retry. Each further one waits twice as long, up to the maximum. */
+/** Milliseconds before the second retry. Each further one waits twice as long, up to a maximum. */
 const FIRST_DELAY = 50;
 const MAX_DELAY = 1_000;
 

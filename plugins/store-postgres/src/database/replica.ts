@@ -11,7 +11,7 @@ import { assertSupported, migrate } from './schema.js';
 const MAX_INTERVAL = 4_000;
 /** Milliseconds until the next attempt after one that failed, or while another server lives. */
 const RETRY = 1_000;
-/** Milliseconds by which the clock of this server may differ from the database's without a warning. */
+/** Milliseconds by which the clock of this server may differ from the database's. */
 const MAX_SKEW = 60_000;
 
 interface ReplicaOptions {

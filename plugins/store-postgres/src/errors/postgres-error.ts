@@ -13,7 +13,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** SQLSTATE by classes and codes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const LOST = /^(08|57P|25006|25P03|53300)/;
 /** Serialization failure, deadlock, lock timeout, statement timeout: the same may succeed later. */
 const RETRYABLE = new Set(['40001', '40P01', '55P03', '57014']);
@@ -71,7 +71,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ],
 };
 
-/** Turns an error of PostgreSQL or of a row into a `StoreError`. Returns any other error unchanged. */
+/** Turns an error of PostgreSQL or of a row into a `StoreError`. Returns other errors unchanged. */
 export function explainError(error: unknown, server: Server): unknown {
   if (error instanceof StoreError) return error;
   if (error instanceof BadRow) return new StoreError('bad_row', `${server.schema}: ${error.message}`, { cause: error });

@@ -13,7 +13,7 @@ export type StoreErrorCode =
   | 'bad_row'
   | 'postgres';
 
-/** A failure of the database, and what to do. The message names neither a session nor a password. */
+/** A failure of the database, and what to do. The message has neither a session nor a password. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;
@@ -46,7 +46,7 @@ export const newerSchema = (schema: string, found: number, known: number) =>
       'and was not changed: install the newer version again, or set `schema` to another name',
   );
 
-/** @param name of the other server. @param seconds until its row is free, if it no longer renews it. */
+/** @param name of the other server. @param seconds until its row expires. */
 export const inUse = (schema: string, name: string, seconds: number) =>
   new StoreError(
     'in_use',

@@ -5,7 +5,7 @@ import { Database } from '../database/database.js';
 /** After every key that starts with a prefix: keys have at most 512 bytes. */
 const LAST_KEY = '\u{10ffff}'.repeat(128);
 
-/** The table of what plugins keep in `ctx.state`. Its keys are valid texts, so that they sort by their bytes. */
+/** The table of what plugins keep in `ctx.state`. Keys are valid texts, stored as they are. */
 export class StateTable implements StateStore {
   readonly #database: Database;
   readonly #maxKeys: number;
