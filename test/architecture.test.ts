@@ -155,7 +155,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/plugin-usage': ['', 'report', 'charging', 'ledger', 'money'],
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
   'plugins/plugin-record': ['', 'commands', 'replay', 'record', 'format'],
-  'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
+  'plugins/store-sqlite': ['testing', '', 'tables', 'database', 'errors'],
+  'plugins/store-postgres': ['testing', '', 'tables', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
@@ -317,6 +318,7 @@ const LIBRARIES = [
   'plugins/open-responses',
   'plugins/turn-routes',
   'plugins/channel-kit',
+  'plugins/store-kit',
 ];
 
 t.test('every plugin has the same files', async (t) => {
