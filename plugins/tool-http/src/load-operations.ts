@@ -7,6 +7,12 @@ import { DocumentFault, OperationFault } from './errors/errors.js';
 import { Addresses } from './exchange/addresses.js';
 import { compileOperation, type OperationPlan } from './operation/compile-operation.js';
 import { serverOf } from './operation/servers.js';
+import { MAX_PARTS } from './schema/convert-schema.js';
+
+/** Parts of all schemas together, so that no document takes long to load. */
+const MAX_PARTS_OF_ALL = 500_000;
+/** Parts that a schema may have in any case. */
+const MIN_PARTS = 100;
 
 /** An operation, and where it is called. */
 export interface LoadedOperation {
@@ -46,6 +52,8 @@ function load(text: string, config: HttpConfig, onSkip: OnSkip): Loaded {
   const documentUrl = isUrl(config.openapi) ? config.openapi : undefined;
   const addresses = addressesOf(config);
   const operations: LoadedOperation[] = [];
+  // Not what others left over: no operation changes another (OAS-2).
+  const parts = Math.max(MIN_PARTS, Math.min(MAX_PARTS, Math.floor(MAX_PARTS_OF_ALL / selected.length)));
   for (const operation of selected) {
     const server = serverOf(document.root, operation, config.baseUrl, documentUrl);
     if (addresses.refuses(server))
@@ -53,7 +61,7 @@ function load(text: string, config: HttpConfig, onSkip: OnSkip): Loaded {
         `names the server ${server.origin}, which is private; if it may be called, set \`baseUrl\`, or allowPrivate: ["${server.host}"]`,
       );
     try {
-      operations.push({ plan: compileOperation(document, operation, ownHeaders), server });
+      operations.push({ plan: compileOperation(document, operation, ownHeaders, parts), server });
     } catch (error) {
       if (!(error instanceof OperationFault)) throw error;
       onSkip(operation.name, error.message);

@@ -179,7 +179,7 @@ t.test('OAS-3 OAS-2 of any document, no $ref reaches the model, and converting c
   );
 });
 
-/** The result, or the message of the error: a reference may lead nowhere, or out of the document. */
+/** The result, or the error's message: a reference may lead nowhere, or out of the document. */
 function attempt(work: () => unknown): unknown {
   try {
     return work();

@@ -5,6 +5,8 @@ import type { Operation } from './operations.js';
 
 /** Names that a message lists. */
 const MAX_LISTED = 20;
+/** Unknown names for which a similar one is searched. */
+const MAX_SUGGESTED = 10;
 
 /** The operations that the options select, and their ids and tags that the document lacks. */
 export function select(
@@ -28,11 +30,11 @@ function missing(
   wanted: readonly string[] = [],
   known: ReadonlySet<string>,
 ): readonly ConfigProblem[] {
-  return wanted.flatMap((name, index) =>
-    known.has(name)
-      ? []
-      : [{ path: [option, index], message: `unknown ${what} ${JSON.stringify(name)}${cure(name, [...known], what)}` }],
-  );
+  const unknown = [...wanted.entries()].filter(([, name]) => !known.has(name));
+  return unknown.map(([index, name], at) => {
+    const help = at < MAX_SUGGESTED ? cure(name, [...known], what) : '';
+    return { path: [option, index], message: `unknown ${what} ${JSON.stringify(name)}${help}` };
+  });
 }
 
 function cure(name: string, known: readonly string[], what: string): string {

@@ -55,16 +55,18 @@ interface Argument {
  * Converts one operation.
  *
  * @param ownHeaders the operator's, in lower case: they are no arguments.
+ * @param maxParts of one schema.
  * @throws OperationFault if it cannot be a tool, DocumentFault if it refers to another document.
  */
 export function compileOperation(
   document: OpenApiDocument,
   operation: Operation,
   ownHeaders: ReadonlySet<string>,
+  maxParts?: number,
 ): OperationPlan {
   const { name, method, path, fields } = operation;
   const aliases = new Aliases();
-  const converter = new SchemaConverter(document, aliases);
+  const converter = new SchemaConverter(document, aliases, maxParts);
   const parameters = parametersOf(document, operation, ownHeaders);
   const body = bodyOf(document, fields);
   const bodySchema = body && converter.convert(body.schema);

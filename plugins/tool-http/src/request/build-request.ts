@@ -105,7 +105,7 @@ function checkedHeader({ argument }: ParameterPlan, text: string): string {
   return text.trim();
 }
 
-/** RFC 6265, section 4.1.1. The style `cookie` encodes nothing, so a `;` would begin another cookie. */
+/** RFC 6265, section 4.1.1: the style `cookie` encodes nothing, and `;` begins another cookie. */
 function checkedCookies({ argument }: ParameterPlan, pairs: readonly string[]): readonly string[] {
   if (pairs.some((pair) => /[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e,]/.test(pair)))
     throw badArgument(argument, 'has characters that a cookie cannot have');

@@ -10,16 +10,21 @@ const MAX_READABLE = 57;
  */
 export class Aliases {
   readonly #keys = new Map<string, string>();
+  readonly #aliases = new Map<string, string>();
 
   /** The key itself, or its alias: `page_size_6f1a2c`. */
   of(key: string): string {
     if (ACCEPTED.test(key) && key !== '__proto__') return key;
+    const known = this.#aliases.get(key);
+    if (known !== undefined) return known;
     const readable = key
       .slice(0, MAX_READABLE)
       .replace(/[^A-Za-z0-9-]+/g, '_')
       .replace(/_$/, '');
     const alias = `${readable}_${createHash('sha256').update(key).digest('hex').slice(0, 6)}`;
-    this.#keys.set(alias, structuredClone(key)); // a part of the document would keep all of it
+    const own = structuredClone(key); // a part of the document would keep all of it
+    this.#aliases.set(own, alias);
+    this.#keys.set(alias, own);
     return alias;
   }
 

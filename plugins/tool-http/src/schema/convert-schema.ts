@@ -5,17 +5,17 @@ import { keywordsOf, nullable, type Schema } from './keywords.js';
 import { merge } from './merge.js';
 
 /** Schemas, and values of enumerations, that one converted schema may have. */
-const MAX_PARTS = 3_000;
+export const MAX_PARTS = 1_000;
 /** Levels, tried until the result is small enough. What is deeper is reduced to its type. */
-const LEVELS = [48, 24, 12, 8, 6, 4, 3, 2, 1] as const;
+const LEVELS = [24, 6, 3, 1] as const;
 
 class TooLarge extends Error {}
 
 /**
  * Converts schemas of a document to schemas for a model (OAS-1 to OAS-3).
  *
- * 1. A `$ref` is replaced by what it refers to. One that is inside of itself is reduced to its type,
- *    so a circle ends; the same schema beside it stays whole.
+ * 1. A `$ref` is replaced by what it refers to. One inside of itself is reduced to its type, so a
+ *    circle ends; the same schema beside it stays whole.
  * 2. `allOf` is merged to one schema. `oneOf` becomes `anyOf`, because what was reduced may match
  *    several.
  * 3. What only a response has (`readOnly`) is left out, and keywords that mean nothing to a model.
@@ -26,11 +26,13 @@ export class SchemaConverter {
   readonly #aliases: Aliases;
   /** The schemas around the current one. */
   readonly #open = new Set<object>();
+  readonly #maxParts: number;
   #parts = 0;
 
-  constructor(document: OpenApiDocument, aliases: Aliases) {
+  constructor(document: OpenApiDocument, aliases: Aliases, maxParts = MAX_PARTS) {
     this.#document = document;
     this.#aliases = aliases;
+    this.#maxParts = maxParts;
   }
 
   /** @throws OperationFault if a reference is not in the document. */
@@ -118,6 +120,6 @@ export class SchemaConverter {
 
   #count(parts: number): void {
     this.#parts += parts;
-    if (this.#parts > MAX_PARTS) throw new TooLarge();
+    if (this.#parts > this.#maxParts) throw new TooLarge();
   }
 }
