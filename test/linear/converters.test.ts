@@ -39,6 +39,16 @@ import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/
 import type { RequestTool } from '../../plugins/open-responses/src/request/request.js';
 import { addedTo, joinCarried } from '../../plugins/open-responses/src/service/carried.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
+import { OpenApiDocument } from '../../plugins/tool-http/src/document/document.js';
+import { operationsOf } from '../../plugins/tool-http/src/document/operations.js';
+import { select } from '../../plugins/tool-http/src/document/select.js';
+import { argumentNames } from '../../plugins/tool-http/src/operation/argument-names.js';
+import { parametersOf } from '../../plugins/tool-http/src/operation/parameters.js';
+import { formText } from '../../plugins/tool-http/src/request/form.js';
+import { cookiePairs, headerText, pathText, queryText } from '../../plugins/tool-http/src/request/styles.js';
+import { Aliases } from '../../plugins/tool-http/src/schema/aliases.js';
+import { SchemaConverter } from '../../plugins/tool-http/src/schema/convert-schema.js';
+import { merge } from '../../plugins/tool-http/src/schema/merge.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
 import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
 import { itemsOf as itemsOfTurn } from '../../plugins/transport-conversations/src/items/turn-to-items.js';
@@ -102,6 +112,20 @@ function toolsOf(messages: readonly Message[]): readonly (readonly RequestTool[]
   return messages.map((_, at) => [{ type: 'function', name: `f${at >> 1}` }]);
 }
 
+/** A document with an operation for each message, with that many parameters for all. */
+function openApiOf(messages: readonly Message[]): OpenApiDocument {
+  const parameters = messages.map((_, at) => ({ name: `p ${at >> 1}`, in: at % 2 ? 'query' : 'header' }));
+  const paths = messages.map((_, at) => [
+    `/a${at >> 1}/{id}${at}`,
+    { parameters, get: { operationId: `a ${at >> 1}`, tags: [`t${at}`] } },
+  ]);
+  return new OpenApiDocument({ openapi: '3.1.0', paths: Object.fromEntries(paths) });
+}
+
+/** A value of an argument, of any shape. */
+const STYLE = { name: 'p', style: 'deepObject', explode: true, allowReserved: true, mediaType: undefined };
+const skip = () => {};
+
 /** What is given messages of every shape. */
 const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   openToolCalls,
@@ -156,6 +180,34 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   toolChangesIn: (messages) => toolChangesIn(blocksOf(messages)),
   estimateTokens: (messages) => estimateTokens(messages, []),
   requestFingerprint: (messages) => requestFingerprint(messages, undefined, OPEN),
+  operationsOf: (messages) => operationsOf(openApiOf(messages), skip),
+  select: (messages) => {
+    const names = messages.map((_, at) => `t${at}`);
+    return select(operationsOf(openApiOf(messages), skip), { operations: undefined, tags: names });
+  },
+  parametersOf: (messages) => {
+    const document = openApiOf(messages);
+    const [operation] = operationsOf(document, skip);
+    return operation && parametersOf(document, operation, new Set());
+  },
+  argumentNames: (messages) =>
+    argumentNames(
+      messages.map((_, at) => ({ name: `${'query_'.repeat(at % 3)}${at >> 2}`, in: 'query' })),
+      new Aliases(),
+    ),
+  merge: (messages) =>
+    merge(messages.map((_, at) => ({ type: 'object', properties: { [`p${at}`]: {}, p: {} }, required: ['p'] }))),
+  'SchemaConverter.convert': (messages) => {
+    const properties = Object.fromEntries(messages.map((_, at) => [`p ${at}`, { $ref: '#/x' }]));
+    const document = new OpenApiDocument({ x: { allOf: messages.slice(0, 9).map(() => ({ type: 'string' })) } });
+    const schema = { type: 'object', properties, allOf: messages.map((_, at) => ({ properties: { [at]: {} } })) };
+    return new SchemaConverter(document, new Aliases()).convert(schema);
+  },
+  queryText: (messages) => queryText(STYLE, messages),
+  pathText: (messages) => pathText(STYLE, messages),
+  headerText: (messages) => headerText(STYLE, messages),
+  cookiePairs: (messages) => cookiePairs(STYLE, messages),
+  formText: (messages) => formText(Object.fromEntries(messages.entries()), {}),
 };
 
 const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as ApprovalRecord[];
@@ -218,6 +270,11 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   headOf: 'fields of one object',
   ignoredParamsHeader: 'at most 32 names',
   joined: 'joins constant parts',
+  fieldsOf: 'one value',
+  isFields: 'one value',
+  listOf: 'one value',
+  textOf: 'one value',
+  describe: 'one text, cut',
 };
 
 const FOLDERS = [
@@ -227,6 +284,7 @@ const FOLDERS = [
   'plugins/model-ai-sdk/src/request',
   'plugins/model-openai/src/request',
   'plugins/open-responses/src/{items,request,service}',
+  'plugins/tool-http/src/{document,schema,operation,request}',
   'plugins/transport-chat-completions/src/request',
   'plugins/transport-conversations/src/{items,turns}',
   'plugins/transport-messages/src/request',
