@@ -14,7 +14,7 @@ import { format, summary } from './statistics.mjs';
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    /** MiB of a half of the young generation; `own` is what `plugboard start` sets. */
+    /** MiB of a half of the young generation, options of Node, or `own`: what `plugboard start` sets. */
     young: { type: 'string', default: 'own,1,2,4,8,16' },
   },
 });
@@ -34,13 +34,18 @@ process.on('exit', () => {
 
 const MIB = 2 ** 20;
 const resident = ({ pid }) => residentMemory(pid).resident / MIB;
+let started = 0;
 const start = (young) =>
   startPlugboard(young, {
     checkout: HERE,
     modelPort: model.port,
-    sessions: join(folder, `${young}.db`),
-    nodeOptions: [...PROBE, ...(young === 'own' ? [] : [`--max-semi-space-size=${young}`])],
+    sessions: join(folder, `${started++}.db`),
+    nodeOptions: [...PROBE, ...optionsFor(young)],
   });
+function optionsFor(young) {
+  if (young === 'own') return [];
+  return young.startsWith('--') ? young.split(' ') : [`--max-semi-space-size=${young}`];
+}
 
 console.log(`Node ${process.version}; ${ROUNDS} rounds of ${TURNS} turns, ${CALLERS} callers\n`);
 const servers = [];
@@ -59,10 +64,11 @@ for (let round = -1; round < ROUNDS; round++) {
     server.burst.push(burst / 100);
   }
 }
-console.log('young, MiB   started   under load   JSON turn, µs              streamed token, µs');
+const WIDTH = Math.max(12, ...servers.map(({ name }) => name.length));
+console.log(`${'young'.padEnd(WIDTH)} started   under load   JSON turn, µs              streamed token, µs`);
 for (const { name, started, peak, json, burst } of servers) {
   const figures = [`${started.toFixed(0)} MiB`.padEnd(9), `${peak.toFixed(0)} MiB`.padEnd(12)];
-  console.log(`${name.padEnd(12)} ${figures.join(' ')} ${format(summary(json), 0).padEnd(26)} ${format(summary(burst))}`);
+  console.log(`${name.padEnd(WIDTH)} ${figures.join(' ')} ${format(summary(json), 0).padEnd(26)} ${format(summary(burst))}`);
 }
 for (const { stop } of servers) stop();
 

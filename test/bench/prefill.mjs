@@ -18,7 +18,7 @@ export async function prefill(checkout, path, lengths, agent = 'recent') {
   const { testContext } = await load(TEST_KITS.find((file) => existsSync(join(checkout, file))));
   const { default: sqlite } = await load('plugins/store-sqlite/dist/index.js');
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => ({ cancel() {}, refresh() {} }) };
-  const context = testContext(sqlite, { config: { path, maxSessionsPerProject: 1e9, maxBytesPerProject: '1tb' }, clock });
+  const context = testContext(sqlite, { config: { path, maxSessionsPerProject: 1e9, maxBytesPerProject: '1000gb' }, clock });
   await context.lifecycle?.start?.(new AbortController().signal);
   const store = context.contributed(SessionStores);
   for (const [key, messages] of Object.entries(lengths)) {

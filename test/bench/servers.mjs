@@ -13,6 +13,11 @@ const nowhere = openSync('/dev/null', 'w');
 export const PROBE = ['--expose-gc', `--import=${new URL('./probe.mjs', import.meta.url)}`];
 const stdio = ['ignore', nowhere, 'inherit', 'ipc'];
 
+const children = new Set();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
 /** This checkout. */
 export const HERE = here('../..');
 
@@ -44,7 +49,7 @@ export async function startPlugboard(name, { checkout, modelPort, sessions, node
     env: { ...process.env, MODEL_PORT: String(modelPort), BENCH_PORT: String(port), BENCH_SESSIONS: sessions },
     stdio: ['ignore', nowhere, nowhere, 'ipc'],
   });
-  process.on('exit', () => child.kill('SIGKILL'));
+  children.add(child);
   await answering(`http://127.0.0.1:${port}/readyz`, child);
   return server(name, child, port);
 }
@@ -63,7 +68,7 @@ export async function startPeer(name, { folder, main, args = () => [], modelUrl 
     env: { ...process.env, PORT: String(port), MODEL_URL: modelUrl, NODE_ENV: 'production' },
     stdio: ['ignore', nowhere, 'pipe', 'ipc'],
   });
-  process.on('exit', () => child.kill('SIGKILL'));
+  children.add(child);
   let printed = '';
   child.stderr.on('data', (data) => {
     printed = (printed + data).slice(-2_000);

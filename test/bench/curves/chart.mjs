@@ -1,8 +1,10 @@
 // Draws curves as one SVG: a panel each, both axes logarithmic, readable on light and dark pages.
 
 const COLUMNS = 2;
-const PANEL = { width: 440, height: 300, left: 62, right: 16, top: 62, bottom: 46 };
-const COLORS = ['a', 'b', 'c', 'd'];
+const PANEL = { width: 440, height: 300, left: 66, right: 30, top: 62, bottom: 46 };
+const COLORS = ['a', 'b', 'c'];
+/** The class of R. */
+const GREY = 'd';
 
 const STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #57606a }
@@ -37,19 +39,13 @@ ${panels.join('\n')}
 }
 
 function panel({ title, xLabel, bytes = false, series }) {
-  const all = Object.values(series).flat();
-  const x = axis(
-    all.map(([value]) => value),
-    PANEL.left,
-    PANEL.width - PANEL.right,
-  );
-  const y = axis(
-    all.map(([, value]) => value),
-    PANEL.height - PANEL.bottom,
-    PANEL.top,
-  );
   const right = PANEL.width - PANEL.right;
   const bottom = PANEL.height - PANEL.bottom;
+  const all = Object.values(series).flat();
+  const values = all.map(([value]) => value);
+  const costs = all.map(([, cost]) => Math.log10(cost));
+  const x = axis(Math.min(...values), Math.max(...values), PANEL.left, right);
+  const y = axis(10 ** Math.floor(Math.min(...costs)), 10 ** Math.ceil(Math.max(...costs)), bottom, PANEL.top);
   const parts = [text(12, 20, title, 'title', 'start')];
   for (const value of x.ticks) {
     parts.push(line(x.at(value), PANEL.top, x.at(value), bottom, 'grid'));
@@ -63,7 +59,7 @@ function panel({ title, xLabel, bytes = false, series }) {
   parts.push(text((PANEL.left + right) / 2, bottom + 34, xLabel, '', 'middle'));
   let legend = 12;
   Object.entries(series).forEach(([name, points], index) => {
-    const color = COLORS[index % COLORS.length];
+    const color = name.startsWith('R') ? GREY : COLORS[index % COLORS.length];
     const where = points.map(([a, b]) => `${round(x.at(a))},${round(y.at(b))}`);
     parts.push(`<polyline class="${color}" points="${where.join(' ')}"/>`);
     for (const point of where) {
@@ -71,21 +67,20 @@ function panel({ title, xLabel, bytes = false, series }) {
       parts.push(`<circle class="${color}" cx="${cx}" cy="${cy}" r="3"/>`);
     }
     parts.push(`<rect class="${color}" x="${legend}" y="33" width="12" height="4"/>`, text(legend + 17, 40, name, '', 'start'));
-    legend += 30 + 6.3 * name.length;
+    legend += 36 + 6.5 * name.length;
   });
   return parts.join('\n');
 }
 
-/** A logarithmic axis that ends at powers of ten, or at 1, 2 or 5 of them. */
-function axis(values, from, to) {
+/** A logarithmic axis. Its ticks are at powers of ten, on a short one also at 2 and 5 of them. */
+function axis(low, high, from, to) {
   const steps = [];
-  for (let power = -1; power <= 9; power++) for (const digit of [1, 2, 5]) steps.push(digit * 10 ** power);
-  const low = steps.findLast((step) => step <= Math.min(...values) * 1.001);
-  const high = steps.find((step) => step >= Math.max(...values) * 0.999);
-  const inside = steps.filter((step) => step >= low && step <= high);
+  for (let power = 0; power <= 9; power++) for (const digit of [1, 2, 5]) steps.push(digit * 10 ** power);
+  const inside = steps.filter((step) => step >= low * 0.999 && step <= high * 1.001);
   const decades = inside.filter((step) => Number.isInteger(Math.log10(step)));
-  const share = (value) => (Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low) || 1);
-  return { ticks: decades.length >= 3 ? decades : inside, at: (value) => from + share(value) * (to - from) };
+  const ticks = decades.length < 3 ? inside : [...new Set([...decades, high])];
+  const share = (value) => Math.log(value / low) / Math.log(high / low);
+  return { ticks, at: (value) => from + share(value) * (to - from) };
 }
 
 function text(x, y, content, name, anchor) {

@@ -57,8 +57,8 @@ export async function curves({ modelPort, folder, rounds, quick }) {
       xLabel: 'tools',
       cells: [1, 10, 100, 500].flatMap((x) => [
         { series: 'of the agent', x, server: plugboard, kind: asking({ model: `tools${x}` }) },
-        { series: 'of the caller', x, server: plugboard, kind: asking({ model: 'coder', tools: callersTools(x) }) },
-        { series: 'R, of the caller', x, server: raw, kind: asking({ model: 'coder', tools: callersTools(x) }) },
+        { series: 'of the caller', x, server: plugboard, kind: withTools(x) },
+        { series: 'R, of the caller', x, server: raw, kind: withTools(x) },
       ]),
     },
     {
@@ -129,15 +129,14 @@ function ofSize(bytes) {
   return asking({ messages: [{ role: 'user', content: `json ${'word '.repeat(bytes / 5)}`.slice(0, bytes - 80) }] });
 }
 
-function callersTools(count) {
-  return Array.from({ length: count }, (_, index) => ({
-    type: 'function',
-    function: {
-      name: `tool_${index}`,
-      description: `Reads a file and returns its lines, each with its number. This is tool ${index}.`,
-      parameters: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
-    },
+/** With so many tools of the caller. Chat completions take 128 at most. */
+function withTools(count) {
+  const tools = Array.from({ length: count }, (_, index) => ({
+    name: `tool_${index}`,
+    description: `Reads a file and returns its lines, each with its number. This is tool ${index}.`,
+    input_schema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
   }));
+  return { path: '/v1/messages', ...asking({ model: 'coder', max_tokens: 1_000, tools }) };
 }
 
 /** Writes a configuration with so many agents. It is below the workspace, where packages are. */

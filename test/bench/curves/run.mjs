@@ -21,6 +21,7 @@ const ROUNDS = options.quick ? 2 : 5;
 /** Milliseconds of CPU that a cell may use in a round, about. */
 const ROUND = options.quick ? 100 : 300;
 const CALLERS = 4;
+const warmed = new Set();
 
 const measured = options.draw ? JSON.parse(readFileSync(options.draw, 'utf8')) : await measure();
 writeFileSync(options.svg, chart(measured.curves));
@@ -77,7 +78,7 @@ async function lowest(cells) {
   return series;
 }
 
-const warmed = new Set();
+/** Runs turns once at a server, whatever its curves. */
 async function warm(server) {
   if (warmed.has(server)) return;
   warmed.add(server);
