@@ -8,21 +8,21 @@ const TEST_KITS = ['plugins/testing/dist/index.js', 'kernel/dist/testing/index.j
 const ANSWER = ' token'.repeat(100);
 
 /**
- * Creates sessions of the agent `recent` with so many messages each, of two messages per turn.
+ * Creates sessions of an agent with so many messages each, of two messages per turn.
  *
  * @param checkout the folder of a built checkout, whose store writes the file.
  */
-export async function prefill(checkout, path, lengths) {
+export async function prefill(checkout, path, lengths, agent = 'recent') {
   const load = (file) => import(pathToFileURL(join(checkout, file)));
   const { SessionStores } = await load('kernel/dist/index.js');
   const { testContext } = await load(TEST_KITS.find((file) => existsSync(join(checkout, file))));
   const { default: sqlite } = await load('plugins/store-sqlite/dist/index.js');
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => ({ cancel() {}, refresh() {} }) };
-  const context = testContext(sqlite, { config: { path }, clock });
+  const context = testContext(sqlite, { config: { path, maxSessionsPerProject: 1e9, maxBytesPerProject: '1000gb' }, clock });
   await context.lifecycle?.start?.(new AbortController().signal);
   const store = context.contributed(SessionStores);
   for (const [key, messages] of Object.entries(lengths)) {
-    const id = { project: 'default', agent: 'recent', key };
+    const id = { project: 'default', agent, key };
     const commits = Array.from({ length: messages / 2 }, (_, turn) =>
       store.commit(id, {
         expected: turn,
