@@ -69,5 +69,5 @@ function endpointProblem({ protocol, username, password, search, hash, pathname 
   if (!/^https?:$/.test(protocol)) return 'does not begin with http:// or https://';
   if (username !== '' || password !== '') return 'contains a password; put it into headers';
   if (search !== '' || hash !== '') return 'has a query or a fragment; remove it';
-  return /\/v1\/traces\/*$/.test(pathname) ? 'ends with /v1/traces, which is added; remove it' : undefined;
+  return /\/v1\/traces\/?$/.test(pathname) ? 'ends with /v1/traces, which is added; remove it' : undefined;
 }

@@ -24,7 +24,7 @@ export class OtlpExporter {
   readonly #clock: Clock;
 
   constructor({ endpoint, headers, timeout }: TracingConfig, clock: Clock) {
-    this.#url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+    this.#url = `${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/traces`;
     const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
     this.#headers = { 'user-agent': 'plugboard', ...Object.fromEntries(own), 'content-type': PROTOBUF };
     this.#timeout = parseDuration(timeout);
