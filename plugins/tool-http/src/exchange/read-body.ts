@@ -37,8 +37,8 @@ export async function readBody(response: IncomingMessage, limit: number): Promis
     return { bytes: Buffer.concat(pieces), isCut: false };
   } catch (error) {
     // The answer to a HEAD names an encoding, and has no body.
-    const isEmpty = response.complete && 'bytesWritten' in body && body.bytesWritten === 0;
-    if (isEmpty) return { bytes: Buffer.alloc(0), isCut: false };
+    const isAtEnd = response.complete && (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR';
+    if (isAtEnd && 'bytesWritten' in body && body.bytesWritten === 0) return { bytes: Buffer.alloc(0), isCut: false };
     throw error;
   } finally {
     response.destroy();
