@@ -112,20 +112,6 @@ function toolsOf(messages: readonly Message[]): readonly (readonly RequestTool[]
   return messages.map((_, at) => [{ type: 'function', name: `f${at >> 1}` }]);
 }
 
-/** A document with an operation for each message, with that many parameters for all. */
-function openApiOf(messages: readonly Message[]): OpenApiDocument {
-  const parameters = messages.map((_, at) => ({ name: `p ${at >> 1}`, in: at % 2 ? 'query' : 'header' }));
-  const paths = messages.map((_, at) => [
-    `/a${at >> 1}/{id}${at}`,
-    { parameters, get: { operationId: `a ${at >> 1}`, tags: [`t${at}`] } },
-  ]);
-  return new OpenApiDocument({ openapi: '3.1.0', paths: Object.fromEntries(paths) });
-}
-
-/** A value of an argument, of any shape. */
-const STYLE = { name: 'p', style: 'deepObject', explode: true, allowReserved: true, mediaType: undefined };
-const skip = () => {};
-
 /** What is given messages of every shape. */
 const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   openToolCalls,
@@ -180,34 +166,6 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   toolChangesIn: (messages) => toolChangesIn(blocksOf(messages)),
   estimateTokens: (messages) => estimateTokens(messages, []),
   requestFingerprint: (messages) => requestFingerprint(messages, undefined, OPEN),
-  operationsOf: (messages) => operationsOf(openApiOf(messages), skip),
-  select: (messages) => {
-    const names = messages.map((_, at) => `t${at}`);
-    return select(operationsOf(openApiOf(messages), skip), { operations: undefined, tags: names });
-  },
-  parametersOf: (messages) => {
-    const document = openApiOf(messages);
-    const [operation] = operationsOf(document, skip);
-    return operation && parametersOf(document, operation, new Set());
-  },
-  argumentNames: (messages) =>
-    argumentNames(
-      messages.map((_, at) => ({ name: `${'query_'.repeat(at % 3)}${at >> 2}`, in: 'query' })),
-      new Aliases(),
-    ),
-  merge: (messages) =>
-    merge(messages.map((_, at) => ({ type: 'object', properties: { [`p${at}`]: {}, p: {} }, required: ['p'] }))),
-  'SchemaConverter.convert': (messages) => {
-    const properties = Object.fromEntries(messages.map((_, at) => [`p ${at}`, { $ref: '#/x' }]));
-    const document = new OpenApiDocument({ x: { allOf: messages.slice(0, 9).map(() => ({ type: 'string' })) } });
-    const schema = { type: 'object', properties, allOf: messages.map((_, at) => ({ properties: { [at]: {} } })) };
-    return new SchemaConverter(document, new Aliases()).convert(schema);
-  },
-  queryText: (messages) => queryText(STYLE, messages),
-  pathText: (messages) => pathText(STYLE, messages),
-  headerText: (messages) => headerText(STYLE, messages),
-  cookiePairs: (messages) => cookiePairs(STYLE, messages),
-  formText: (messages) => formText(Object.fromEntries(messages.entries()), {}),
 };
 
 const approvals = list(500, (at) => ({ id: `mcpr_${at}`, code: `CODE${at}`, state: 'waiting' })) as unknown as ApprovalRecord[];
@@ -218,6 +176,52 @@ const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
   countDecisions,
   // A third: it does more with each character, and the time in all is the same for every converter.
   'messagesOf of Telegram': (text) => telegramMessages(text.slice(0, text.length / 3)),
+};
+
+/** A document with so many operations, and as many parameters for all. */
+function openApiOf(count: number): OpenApiDocument {
+  const parameters = list(count, (at) => ({ name: `p ${at >> 1}`, in: at % 2 ? 'query' : 'header' }));
+  const paths = list(count, (at) => [
+    `/a${at >> 1}/{id}${at}`,
+    { parameters, get: { operationId: `a ${at >> 1}`, tags: [`t${at}`] } },
+  ]);
+  return new OpenApiDocument({ openapi: '3.1.0', paths: Object.fromEntries(paths) });
+}
+
+/** A value of an argument. */
+const valuesOf = (count: number) => list(count, (at) => ({ a: at, b: [at, { c: 'text' }] }));
+const STYLE = { name: 'p', style: 'deepObject', explode: true, allowReserved: true, mediaType: undefined };
+const skip = () => {};
+
+/** What is given so much of something, of one shape. */
+const SIZED_CASES: Readonly<Record<string, (count: number) => unknown>> = {
+  operationsOf: (count) => operationsOf(openApiOf(count), skip),
+  select: (count) => {
+    const names = list(count, (at) => `t${at}`);
+    return select(operationsOf(openApiOf(count), skip), { operations: undefined, tags: names });
+  },
+  parametersOf: (count) => {
+    const document = openApiOf(count);
+    const [operation] = operationsOf(document, skip);
+    return operation && parametersOf(document, operation, new Set());
+  },
+  argumentNames: (count) =>
+    argumentNames(
+      list(count, (at) => ({ name: `${'query_'.repeat(at % 3)}${at >> 2}`, in: 'query' })),
+      new Aliases(),
+    ),
+  merge: (count) => merge(list(count, (at) => ({ type: 'object', properties: { [`p${at}`]: {}, p: {} }, required: ['p'] }))),
+  'SchemaConverter.convert': (count) => {
+    const properties = Object.fromEntries(list(count, (at) => [`p ${at}`, { $ref: '#/x' }]));
+    const document = new OpenApiDocument({ x: { allOf: list(9, () => ({ type: 'string' })) } });
+    const schema = { type: 'object', properties, allOf: list(count, (at) => ({ properties: { [at]: {} } })) };
+    return new SchemaConverter(document, new Aliases()).convert(schema);
+  },
+  queryText: (count) => queryText(STYLE, valuesOf(count)),
+  pathText: (count) => pathText(STYLE, valuesOf(count)),
+  headerText: (count) => headerText(STYLE, valuesOf(count)),
+  cookiePairs: (count) => cookiePairs(STYLE, valuesOf(count)),
+  formText: (count) => formText(Object.fromEntries(valuesOf(count).entries()), {}),
 };
 
 /** Exported functions that take lists, and need no case, with the reason. */
@@ -317,7 +321,9 @@ t.test('work that is not linear is found', async (t) => {
 t.test('S-64 every converter has a case, or a reason to have none', async (t) => {
   const found = new Set(converters());
   t.ok(found.size > 50, `${found.size} converters`);
-  const covered = new Set([...Object.keys(CASES), ...Object.keys(TEXT_CASES)].map((name) => name.replace(/ .*/, '')));
+  const covered = new Set(
+    [...Object.keys(CASES), ...Object.keys(SIZED_CASES), ...Object.keys(TEXT_CASES)].map((name) => name.replace(/ .*/, '')),
+  );
   t.strictSame(
     [...found].filter((name) => !covered.has(name) && LEFT_OUT[name] === undefined),
     [],
@@ -340,6 +346,15 @@ t.test('S-64 twice the conversation takes twice the time', async (t) => {
       }, SIZE);
       if (fault !== undefined) faults.push(`${name}, ${shape}: ${fault}`);
     }
+  }
+  t.strictSame(faults, []);
+});
+
+t.test('S-64 twice the document, or the argument, takes twice the time', async (t) => {
+  const faults: string[] = [];
+  for (const [name, run] of Object.entries(SIZED_CASES)) {
+    const fault = await faultOfDoubling((n) => () => run(n), SIZE);
+    if (fault !== undefined) faults.push(`${name}: ${fault}`);
   }
   t.strictSame(faults, []);
 });

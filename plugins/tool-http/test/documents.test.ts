@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { checkOptions } from '@plugboard/testing';
 import { dump } from 'js-yaml';
 import t, { type Test } from 'tap';
@@ -197,12 +199,42 @@ t.test('OAS-12 a document of 5,000 operations loads in 3 s of CPU, and only what
   const document = largeDocument(5_000);
   for (const [format, text] of Object.entries({ JSON: JSON.stringify(document), YAML: dump(document, { noRefs: true }) })) {
     for (const operations of [['thing1', 'thing4998'], undefined]) {
+      const what = `${format}, ${operations?.length ?? 'all'}`;
+      const held = heapUsed();
       const before = process.cpuUsage();
       const config = { openapi: 'x', headers: {}, responseLimit: '1mb', operations } as const;
       const loaded = loadOperations(text, config, () => {});
       const { user, system } = process.cpuUsage(before);
+      t.ok((user + system) / 1e6 < 3, `${what}: ${((user + system) / 1e6).toFixed(2)} s`);
+      t.ok(heapUsed() - held < (operations ? 10 : 100) * 2 ** 20, `${what}: ${heapUsed() - held} bytes`);
       t.equal(loaded.operations.length, operations?.length ?? 5_000);
-      t.ok((user + system) / 1e6 < 3, `${format}, ${operations?.length ?? 'all'}: ${((user + system) / 1e6).toFixed(2)} s`);
     }
   }
+});
+
+/** Bytes, without garbage. */
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+t.test('OAS-12 of a document at a URL no more than 32 MiB is read', async (t) => {
+  const piece = Buffer.alloc(2 ** 20, ' ');
+  let written = 0;
+  const large = await api(t, (response) => {
+    const write = () => {
+      while (written < 128 && !response.destroyed) {
+        written += 1;
+        if (!response.write(piece)) return void response.once('drain', write);
+      }
+    };
+    write();
+  });
+  const shop = entry(t, '', { openapi: `${large.url}/openapi.json` });
+  await t.rejects(async () => shop.lifecycle.start?.(new AbortController().signal), {
+    name: 'ConfigFault',
+    problems: [{ path: ['openapi'], message: /is larger than 32 MiB/ }],
+  });
+  t.ok(written < 60, `${written} MiB`);
 });

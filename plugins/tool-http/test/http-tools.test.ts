@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { ToolSources } from '@plugboard/kernel';
 import { pluginContract, toolSourceContract } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
@@ -56,6 +57,21 @@ t.test('without a selection all operations are tools; with one, those of the ids
     'createOrder',
     'get_orders_id',
   ]);
+});
+
+t.test('listings count the tools that an entry offers before the start', async (t) => {
+  const shop = entry(t, SHOP, { baseUrl: 'https://shop.example.com' });
+  t.strictSame(ToolSources.describe?.(shop.source), [{ kind: 'detail', label: 'tools', text: '8' }]);
+  const others = [
+    { single: true, tools: () => [] },
+    { tools: () => Promise.reject(new Error('not now')) },
+    {
+      tools: () => {
+        throw new Error('not now');
+      },
+    },
+  ];
+  for (const source of others) t.strictSame(ToolSources.describe?.(source), []);
 });
 
 t.test('OAS-4 an operation without an id is named by its method and path, and names stay apart', async (t) => {

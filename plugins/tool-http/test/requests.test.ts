@@ -67,7 +67,7 @@ t.test('OAS-11 the request is what the document says, for every place, style and
     const parameters = [{ name: 'p', in: place, schema: {}, ...parameter }];
     const shop = entry(t, documentOf({ [path]: { get: { operationId: 'get', parameters } } }), { baseUrl: url });
     await shop.call('get', { p: value });
-    const { url: target = '', headers } = requests.at(-1) ?? { headers: {} };
+    const { url: target = '', headers = {} } = requests.at(-1) ?? {};
     const received =
       place === 'path'
         ? target.slice('/a/'.length)

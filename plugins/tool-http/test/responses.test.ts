@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { api, documentOf, entry, textOf } from './api.js';
 
@@ -68,28 +68,23 @@ t.test('OAS-10 at most responseLimit bytes are read', async (t) => {
 });
 
 t.test('OAS-10 the limit counts what a body decompresses to', async (t) => {
-  const before = process.memoryUsage.rss();
   const bomb = Buffer.alloc(200 * MIB);
-  const compressed = {
-    gzip: gzipSync(bomb),
-    deflate: deflateSync(bomb),
-    br: brotliCompressSync(bomb, { params: { 1: 1 } }),
-    zstd: zstdCompressSync(bomb),
+  const encodings: Readonly<Record<string, (data: Buffer) => Buffer>> = {
+    gzip: (data) => gzipSync(data),
+    deflate: (data) => deflateSync(data),
+    br: (data) => brotliCompressSync(data, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+    zstd: (data) => zstdCompressSync(data),
   };
-  t.ok(before > 0);
-  for (const [encoding, body] of Object.entries(compressed)) {
+  for (const [encoding, compress] of Object.entries(encodings)) {
     const headers = { 'content-encoding': encoding, 'content-type': 'text/plain' };
-    const text = await answered(t, (response) => response.writeHead(200, headers).end(body));
+    const of = (data: Buffer) => answered(t, (response) => response.writeHead(200, headers).end(compress(data)));
+    const text = await of(bomb);
     t.ok(text.length < MIB + 200, encoding);
     t.match(text, /^\[only the first 1048576 bytes/);
-    const hello = await answered(t, (response) =>
-      response
-        .writeHead(200, headers)
-        .end({ gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }[encoding]?.('hi')),
-    );
-    t.equal(hello, 'hi', encoding);
+    t.equal(await of(Buffer.from('hi')), 'hi', encoding);
   }
   const bad = { 'content-encoding': 'gzip' };
+  t.equal(await answered(t, (response) => response.writeHead(200, bad).end()), 'HTTP 200, without a body');
   await t.rejects(
     answered(t, (response) => response.writeHead(200, bad).end('no gzip')),
     { code: 'http_broken', message: /the call can be repeated/ },

@@ -65,10 +65,7 @@ t.test('an agent calls the API, and neither the model nor the log sees the secre
     ],
   );
   const [first, second] = model.requests.map(({ body }) => body);
-  t.strictSame(
-    first?.tools?.map((tool: { function: { name: string } }) => tool.function.name),
-    ['shop__createOrder', 'shop__orders_get'],
-  );
+  t.match(first?.tools, [{ function: { name: 'shop__createOrder' } }, { function: { name: 'shop__orders_get' } }]);
   const results = second?.messages.slice(-3).map(({ content }: { content?: unknown }) => content);
   t.match(results, ['Order 7: two lamps', 'created', /do not match the tool's schema/]);
   t.notMatch(JSON.stringify([first, second, server.logs]), /canary/);

@@ -26,13 +26,20 @@ const DECOMPRESSORS = {
 export async function readBody(response: IncomingMessage, limit: number): Promise<ReadBody> {
   const pieces: Buffer[] = [];
   let size = 0;
+  let body: Readable = response;
   try {
-    for await (const piece of decompressed(response) as AsyncIterable<Buffer>) {
+    body = decompressed(response);
+    for await (const piece of body as AsyncIterable<Buffer>) {
       pieces.push(piece.subarray(0, limit - size));
       size += piece.length;
       if (size > limit) return { bytes: Buffer.concat(pieces), isCut: true };
     }
     return { bytes: Buffer.concat(pieces), isCut: false };
+  } catch (error) {
+    // The answer to a HEAD names an encoding, and has no body.
+    const isAtEnd = response.complete && (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR';
+    if (isAtEnd && 'bytesWritten' in body && body.bytesWritten === 0) return { bytes: Buffer.alloc(0), isCut: false };
+    throw error;
   } finally {
     response.destroy();
   }
