@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { VersionConflict } from '@plugboard/kernel/contracts';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { ANNA, HOUR, loaded, newSchema, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
 
+const PAUSED = fileURLToPath(new URL('fixtures/paused.mjs', import.meta.url));
 const EXPIRE = "UPDATE plugboard.replica SET expires_at = clock_timestamp() - interval '1 second'";
 
 t.test('PG-4 of five servers that start at once on an empty database one migrates, and PostgreSQL logs no error', async (t) => {
@@ -69,6 +73,29 @@ t.test('PG-13 a server whose schema another one has taken over stays not ready, 
   await second.close();
   await eventually(async () => (await first.store.health()).ok);
   t.same(await loaded(first.store, ANNA), { version: 1, messages: turn(7) });
+});
+
+t.test('PG-13 a process that was stopped for longer than its lease commits nothing when it goes on', async (t) => {
+  const { url } = await realPostgres();
+  const schema = newSchema();
+  const child = spawn(process.execPath, [PAUSED, url(), schema], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  let told = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  while (!told.includes('begun')) await once(child.stdout, 'data');
+  child.kill('SIGSTOP');
+  const { store, close } = await openStore({ schema, clock: SYSTEM_CLOCK });
+  t.teardown(close);
+  t.equal((await store.recover()).length, 2);
+  await store.commit(ANNA, { expected: 0, messages: turn(7) });
+  child.stdin.write('go on\n');
+  child.kill('SIGCONT');
+  await once(child, 'close');
+  t.equal(told, 'begun\nanna VersionConflict\nben lease_ended\n');
+  t.same(await loaded(store, ANNA), { version: 1, messages: turn(7) });
+  t.equal(await store.version(session('ben')), 0);
 });
 
 t.test("PG-26 a server whose clock is an hour off uses the database's times, and warns", async (t) => {

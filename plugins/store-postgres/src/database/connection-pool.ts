@@ -54,8 +54,9 @@ export class ConnectionPool {
     try {
       return await this.#withClient(work);
     } finally {
-      this.#used--;
-      this.#waiting.shift()?.();
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#used--;
     }
   }
 
@@ -65,9 +66,10 @@ export class ConnectionPool {
     this.#closeIdle();
   }
 
+  /** In order of arrival: a use that ends passes its permit on. */
   async #permit(): Promise<void> {
-    while (this.#used >= this.#size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#used++;
+    if (this.#used < this.#size) this.#used++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   async #withClient<T>(work: (query: Query) => Promise<T>): Promise<T> {
