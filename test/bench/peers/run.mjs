@@ -13,7 +13,11 @@ import { install } from './install.mjs';
 import { peers } from './peers.mjs';
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, out: { type: 'string', default: 'bench-peers.json' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    out: { type: 'string', default: 'bench-peers.json' },
+    docs: { type: 'boolean', default: false },
+  },
 });
 const CALLERS = 8;
 const TOKENS = 100;
@@ -84,6 +88,7 @@ const report = {
 };
 writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`);
 console.log(table(report));
+if (options.docs) writeIntoDocs(table(report));
 console.error(`${((performance.now() - begun) / 1000).toFixed(0)} s; written to ${options.out}`);
 process.exit(0);
 
@@ -149,6 +154,13 @@ async function warm({ port }, kind) {
       return Math.min(1_000, Math.max(2 * CALLERS, Math.round((count * ROUND * 1000) / (now - before))));
     }
   }
+}
+
+/** Replaces the table of the documentation. */
+function writeIntoDocs(text) {
+  const page = join(HERE, 'docs/reference/performance.md');
+  const [before, , after] = readFileSync(page, 'utf8').split(/(?<=<!-- peers -->\n)|(?=<!-- end of peers -->)/);
+  writeFileSync(page, `${before}\n${text}\n\n${after}`);
 }
 
 /** The report as a table of Markdown. */
