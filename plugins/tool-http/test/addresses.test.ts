@@ -146,6 +146,14 @@ t.test('OAS-8 S-07 a redirect leads to no private address', async (t) => {
   t.equal(target.requests.length, 0);
 });
 
+t.test('a call that may write and was redirected to what fails is of unknown effect', async (t) => {
+  const { url } = await redirecting(t, () => 'http://10.0.0.7/', 307);
+  await t.rejects(callTo(url, { named: [new URL(url)] }).post(), {
+    message:
+      /^127.0.0.1 received the call and redirects: 10.0.0.7 has a private address.*; whether the call took effect is unknown$/,
+  });
+});
+
 t.test('OAS-8 three redirects at most are followed', async (t) => {
   const shop = await api(t, (response, { url }) => {
     const step = Number(url.slice(1)) || 0;

@@ -46,6 +46,11 @@ export function tooManyRedirects(host: string, most: number): HttpCallError {
   return new HttpCallError('http_redirects', `${host} redirects more than ${most} times`);
 }
 
+/** The first server has received a call that may write, and where it redirects failed. */
+export function failedRedirect(host: string, { code, message }: HttpCallError): HttpCallError {
+  return new HttpCallError(code, `${host} received the call and redirects: ${message}; ${outcome(false)}`);
+}
+
 /** The request was sent, in whole or in part. */
 export function brokenOff(host: string, isHarmless: boolean, cause: unknown): HttpCallError {
   return new HttpCallError('http_broken', `the connection to ${host} broke (${reasonOf(cause)}): ${outcome(isHarmless)}`, cause);

@@ -1,7 +1,15 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { brokenOff, HttpCallError, noHttp, privateAddress, tooManyRedirects, unreachable } from '../errors/errors.js';
+import {
+  brokenOff,
+  failedRedirect,
+  HttpCallError,
+  noHttp,
+  privateAddress,
+  tooManyRedirects,
+  unreachable,
+} from '../errors/errors.js';
 import { type Addresses, hostOf } from './addresses.js';
 
 const MAX_REDIRECTS = 3;
@@ -38,11 +46,16 @@ export async function send(
   let current = request;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     signal.throwIfAborted();
-    const response = await open(current, addresses, isHarmless, signal);
-    const { statusCode = 0, headers } = response;
-    if (![301, 302, 303, 307, 308].includes(statusCode) || headers.location === undefined) return response;
-    response.destroy();
-    current = redirected(current, headers.location, statusCode);
+    try {
+      const response = await open(current, addresses, isHarmless, signal);
+      const { statusCode = 0, headers } = response;
+      if (![301, 302, 303, 307, 308].includes(statusCode) || headers.location === undefined) return response;
+      response.destroy();
+      current = redirected(current, headers.location, statusCode);
+    } catch (error) {
+      if (redirects === 0 || isHarmless || !(error instanceof HttpCallError)) throw error;
+      throw failedRedirect(hostOf(request.server), error);
+    }
   }
   throw tooManyRedirects(hostOf(request.server), MAX_REDIRECTS);
 }

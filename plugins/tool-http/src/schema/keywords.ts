@@ -39,12 +39,21 @@ export function keywordsOf(schema: Fields): Schema {
 /** A description, cut, with the default, which is not sent by itself (OAS-11). */
 export function describe(description: unknown, preset?: unknown): string | undefined {
   const text = textOf(description)?.trim().toWellFormed();
-  const value = preset === undefined ? undefined : JSON.stringify(preset);
+  const value = jsonOf(preset);
   const suffix = value === undefined || value.length > MAX_DEFAULT ? '' : `Default: ${value}.`;
   if (text === undefined) return suffix === '' ? undefined : suffix;
   const room = suffix === '' ? MAX_DESCRIPTION : MAX_DESCRIPTION - suffix.length - 1;
   const kept = text.length <= room ? text : `${text.slice(0, room - 1)}…`.toWellFormed();
   return suffix === '' ? kept : `${kept} ${suffix}`;
+}
+
+/** Undefined for what is no JSON: YAML may have circles. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The schema, which accepts null besides. */
