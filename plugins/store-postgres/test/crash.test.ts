@@ -6,7 +6,7 @@ import t from 'tap';
 import { rounds } from '../../../test/support/rounds.js';
 import { seeded } from '../../../test/support/seeded.js';
 import { turnNumbers } from '../../../test/support/turn-numbers.js';
-import { newSchema, openStore, SYSTEM_CLOCK, session } from './open-store.js';
+import { endLease, newSchema, openStore, SYSTEM_CLOCK, session } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
 
 const CHILD = fileURLToPath(new URL('fixtures/crashing.mjs', import.meta.url));
@@ -59,6 +59,7 @@ t.test(`R-063 a process that is killed ${ROUNDS} times loses no acknowledged tur
       journal.set(key, Number(turn));
       sum.acknowledged++;
     }
+    await endLease(schema);
     const { store, query, close } = await openStore({ schema, clock: SYSTEM_CLOCK });
     const interrupted = await store.recover();
     sum.interrupted += interrupted.length;

@@ -79,6 +79,12 @@ export async function wipe(schema: string): Promise<void> {
   await query(TABLES.map((table) => `DELETE FROM "${schema}".${table}`).join(';'));
 }
 
+/** Ends the lease of a server that was killed or stopped, so that the test need not wait for it. */
+export async function endLease(schema: string): Promise<void> {
+  const { query } = await realPostgres();
+  await query(`UPDATE "${schema}".replica SET expires_at = clock_timestamp()`);
+}
+
 /** Starts a store, by default over a new schema. A manual clock is the database's time too. */
 export async function openStore({ clock = new ManualClock(), ...settings }: StoreSettings = {}) {
   const postgres = await realPostgres();

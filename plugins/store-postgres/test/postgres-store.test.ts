@@ -10,7 +10,7 @@ import {
 } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
-import { ANNA, newSchema, OWNER, openStore, SYSTEM_CLOCK, turn, wipe } from './open-store.js';
+import { ANNA, endLease, newSchema, OWNER, openStore, SYSTEM_CLOCK, turn, wipe } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
 
 t.test('fulfils the plugin contract', async (t) => {
@@ -51,7 +51,7 @@ t.test('fulfils the session store contract', async (t) => {
     const own = newSchema();
     const args = [fileURLToPath(new URL('fixtures/killed.mjs', import.meta.url)), url(), own];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    return { process: child, open: () => openStore({ schema: own, clock: SYSTEM_CLOCK }) };
+    return { process: child, open: () => endLease(own).then(() => openStore({ schema: own, clock: SYSTEM_CLOCK })) };
   };
   const register = (folder: string) => testContext(plugin, { folder, clock, config: { url: url() } });
   const openLimited = (quotas: StoreQuotas) => open({ quotas });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { VersionConflict } from '@plugboard/kernel/contracts';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
-import { ANNA, HOUR, loaded, newSchema, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
+import { ANNA, endLease, HOUR, loaded, newSchema, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
 
 const PAUSED = fileURLToPath(new URL('fixtures/paused.mjs', import.meta.url));
@@ -16,7 +16,7 @@ t.test('PG-4 of five servers that start at once on an empty database one migrate
   const before = postgres.log().length;
   const schema = newSchema();
   const starts = await Promise.allSettled(
-    [1, 2, 3, 4, 5].map(() => openStore({ url, schema, lease: 2_000, clock: SYSTEM_CLOCK })),
+    [1, 2, 3, 4, 5].map(() => openStore({ url, schema, lease: 5_000, clock: SYSTEM_CLOCK })),
   );
   const started = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   t.equal(started.length, 1);
@@ -86,6 +86,7 @@ t.test('PG-13 a process that was stopped for longer than its lease commits nothi
   });
   while (!told.includes('begun')) await once(child.stdout, 'data');
   child.kill('SIGSTOP');
+  await endLease(schema);
   const { store, close } = await openStore({ schema, clock: SYSTEM_CLOCK });
   t.teardown(close);
   t.equal((await store.recover()).length, 2);
