@@ -17,7 +17,10 @@ import { ReplayClock, ReplayIds } from './replay-clock.js';
 import { playing, replayerPlugin } from './replayer.js';
 import { standIn } from './stand-in-tools.js';
 
-/** Entries of `plugins` that only watch a server: no replay is measured, traced, charged or recorded. */
+/**
+ * Entries of `plugins` that only watch a server: no replay is measured, traced, charged or
+ * recorded.
+ */
 const WATCHING: readonly (string | undefined)[] = ['metrics', 'tracing', 'usage'].map((name) => `@plugboard/plugin-${name}`);
 
 const RECORD = '@plugboard/plugin-record';
@@ -153,7 +156,10 @@ function principalOf({ project, name, subject, isIdentified }: Caller): Principa
   };
 }
 
-/** The entries of `plugins` without those that only watch, and with the replayer in place of `record`. */
+/**
+ * The entries of `plugins` without those that only watch, and with the replayer in place of
+ * `record`.
+ */
 function withReplayer(found: unknown, plan: Server, replayer: DefinedPlugin): Readonly<Record<string, unknown>> {
   const pluginOf = new Map(plan.host.entries().map(({ entry, plugin }) => [entry, plugin]));
   const entries = Object.entries(isMap(found) ? found : {}).flatMap(([name, entry]): [string, unknown][] => {

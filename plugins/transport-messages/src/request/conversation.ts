@@ -25,7 +25,9 @@ export interface ConversationRules {
 
 /** As many as the protocol allows. */
 const MAX_MESSAGES = 100_000;
-/** Calls of one step, as messages show it. Not at the start, which would load the data of languages. */
+/**
+ * Calls of one step, as messages show it. Not at the start, which would load the data of languages.
+ */
 const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 /**
