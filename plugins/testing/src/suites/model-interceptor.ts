@@ -1,5 +1,5 @@
 import { type ModelCall, OPEN } from '@plugboard/kernel/contracts';
-import { modelRequest } from '../suites/model-connector.js';
+import { modelRequest } from './model-connector.js';
 
 /**
  * A request to a model connection, as a model interceptor receives it: by default the first one of a
