@@ -1,6 +1,4 @@
-/**
- * Turns by chance: whatever happened in them, a replay with the same configuration changes nothing.
- */
+/** Turns by chance: a replay with the same configuration changes nothing in any of them. */
 import { type Script, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { rounds } from '../support/rounds.js';

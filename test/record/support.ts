@@ -148,10 +148,7 @@ export class RecordedServer {
 
 const SAME = (config: string) => config;
 
-/**
- * Runs a command as the program does. `words` are positionals, switches, and options with their
- * values.
- */
+/** Runs a command as the program does, with these words of a command line. */
 async function runCommand(command: CommandAction, words: readonly string[]): Promise<Result> {
   const options: CommandAction['options'] = { ...command.options, config: { value: 'FILE', description: 'of every command' } };
   const isSwitch = (name: string) => options[name]?.value === undefined;

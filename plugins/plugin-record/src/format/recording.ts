@@ -30,9 +30,7 @@ export interface TurnLine {
   readonly prompt: string | null;
   /** The conversation, as the agent loop received it. */
   readonly messages: readonly Message[];
-  /**
-   * Results of calls of an earlier turn that were approved: they ran before the first model call.
-   */
+  /** Results of approved calls of an earlier turn, which ran before the first model call. */
   readonly lead?: readonly Message[] | undefined;
   /** The sampling parameters: the agent's over the caller's. */
   readonly params: Readonly<Record<string, unknown>>;

@@ -2,9 +2,7 @@ import { ModelError } from '@plugboard/kernel';
 import { type FailureCode, TurnError } from '@plugboard/kernel/contracts';
 import type { RecordedError } from '../format/recording.js';
 
-/**
- * What a recording keeps of an error. A defect's message may have anything in it: it is left out.
- */
+/** What a recording keeps of an error. A defect's message may have a secret: it is left out. */
 export function recordedError(error: unknown): RecordedError {
   if (error instanceof ModelError) {
     const { message, code, retryable, retryAfter, isRequestFault, isUpstream } = error;

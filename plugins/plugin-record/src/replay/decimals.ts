@@ -2,9 +2,10 @@
 export function addDecimals(a: string, b: string): string {
   const places = Math.max(placesOf(a), placesOf(b));
   const digits = String(scaled(a, places) + scaled(b, places)).padStart(places + 1, '0');
-  const whole = digits.slice(0, digits.length - places);
-  const decimals = digits.slice(digits.length - places).replace(/0+$/, '');
-  return decimals === '' ? whole : `${whole}.${decimals}`;
+  const whole = digits.length - places;
+  let end = digits.length;
+  while (end > whole && digits[end - 1] === '0') end--;
+  return end === whole ? digits.slice(0, whole) : `${digits.slice(0, whole)}.${digits.slice(whole, end)}`;
 }
 
 function placesOf(text: string): number {

@@ -17,10 +17,7 @@ import { ReplayClock, ReplayIds } from './replay-clock.js';
 import { playing, replayerPlugin } from './replayer.js';
 import { standIn } from './stand-in-tools.js';
 
-/**
- * Entries of `plugins` that only watch a server: no replay is measured, traced, charged or
- * recorded.
- */
+/** Plugins that only watch a server: no replay is measured, traced or charged. */
 const WATCHING: readonly (string | undefined)[] = ['metrics', 'tracing', 'usage'].map((name) => `@plugboard/plugin-${name}`);
 
 const RECORD = '@plugboard/plugin-record';
@@ -157,7 +154,7 @@ function principalOf({ project, name, subject, isIdentified }: Caller): Principa
 }
 
 /**
- * The entries of `plugins` without those that only watch, and with the replayer in place of
+ * The entries of `plugins` without those that only watch, and with the replayer in the place of
  * `record`.
  */
 function withReplayer(found: unknown, plan: Server, replayer: DefinedPlugin): Readonly<Record<string, unknown>> {

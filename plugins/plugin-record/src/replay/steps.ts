@@ -68,9 +68,7 @@ function lastAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
   });
 }
 
-/**
- * All messages, if the conversation does not continue the one before: its oldest turns are gone.
- */
+/** All messages, if the conversation does not continue the one before: its oldest are gone. */
 function addedTo(before: readonly Message[], conversation: readonly Message[]): readonly Message[] {
   const isContinued = before.every((message, index) => {
     const other = conversation[index];
