@@ -1,5 +1,5 @@
-// Lists what a start loads: by package, its modules, their bytes and the time in them, the lowest of
-// five starts. See README.md.
+// Lists what a start loads: by package, its modules, their bytes and the time in them, the lowest
+// of five starts. See README.md.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

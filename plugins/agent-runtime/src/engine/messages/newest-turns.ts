@@ -27,8 +27,8 @@ export function newestTurns(history: readonly Message[], from: number, added: re
 
 /**
  * Moves the beginning of a view on to a step, where it stays for several turns: a provider's cache
- * serves a request up to the first difference. A step is an eighth to a quarter of the messages that
- * would fit, so few messages have none.
+ * serves a request up to the first difference. A step is an eighth to a quarter of the messages
+ * that would fit, so few messages have none.
  *
  * @param start where the newest turns that fit begin.
  */

@@ -13,8 +13,9 @@ export function historyBudget({ maxMessages, maxTokens }: HistoryOptions, tokens
 
 /**
  * Returns what the model receives of a conversation: the newest turns that fit and the new
- * messages. Its beginning moves in steps. Turns are whole, so a tool call is never separated from its result. Messages left out
- * stay stored. The cost does not depend on the length of the conversation.
+ * messages. Its beginning moves in steps. Turns are whole, so a tool call is never separated from
+ * its result. Messages left out stay stored. The cost does not depend on the length of the
+ * conversation.
  *
  * @param added the new messages. If they start with tool results, these belong to the last turn,
  *   which is then always included.
