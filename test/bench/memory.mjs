@@ -14,10 +14,7 @@ import { format, summary } from './statistics.mjs';
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    /**
-     * MiB of a half of the young generation, options of Node, or `own`: what `plugboard start`
-     * sets.
-     */
+    /** MiB of a half of the young generation, or options of Node. `own` has neither. */
     young: { type: 'string', default: 'own,1,2,4,8,16' },
   },
 });

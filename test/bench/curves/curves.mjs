@@ -117,12 +117,12 @@ function inSession(series, server, model, x, sessions) {
   }
 }
 
-/** A whole conversation of so many messages. */
+/** A whole conversation of so many messages. Chat completions take 2,048 at most. */
 function conversation(length) {
   const messages = Array.from({ length: length - 1 }, (_, index) =>
     index % 2 === 0 ? { role: 'user', content: `turn ${index}` } : { role: 'assistant', content: ' token'.repeat(100) },
   );
-  return asking({ messages: [...messages, { role: 'user', content: 'json' }] });
+  return { path: '/v1/messages', ...asking({ max_tokens: 1_000, messages: [...messages, { role: 'user', content: 'json' }] }) };
 }
 
 function ofSize(bytes) {

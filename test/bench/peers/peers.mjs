@@ -28,8 +28,8 @@ export function peers(modelUrl) {
       package: '@portkey-ai/gateway',
       main: 'node_modules/@portkey-ai/gateway/build/start-server.js',
       args: (port) => [`--port=${port}`, '--headless'],
-      // Its streams fail with a newer @hono/node-server than 1.3, which package.json therefore
-      // names. A gateway has no tools of its own.
+      // Its streams fail with a newer @hono/node-server than 1.3, so package.json names that one.
+      // A gateway has no tools of its own.
       turns: { ...portkey, tool: undefined },
     },
     {

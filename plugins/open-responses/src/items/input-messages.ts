@@ -23,9 +23,7 @@ import { answeredBy, CALLS, callOf, RESULTS, resultOf } from './caller-items.js'
 import { assistantContent, onlyText, userContent } from './input-parts.js';
 import { MessageList } from './message-list.js';
 
-/**
- * Calls of one step, as messages show it. Not at the start, which would load the data of languages.
- */
+/** Calls of one step, as errors show it. A constant would load data of languages at the start. */
 const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 /** Which items a request may hold, and how they are read. */

@@ -25,9 +25,7 @@ export interface ConversationRules {
 
 /** As many as the protocol allows. */
 const MAX_MESSAGES = 100_000;
-/**
- * Calls of one step, as messages show it. Not at the start, which would load the data of languages.
- */
+/** Calls of one step, as errors show it. A constant would load data of languages at the start. */
 const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 /**

@@ -1,6 +1,6 @@
 import { SHAPE_LIMITS, TurnError } from '@plugboard/kernel/contracts';
 
-/** As messages show it. Not at the start, which would load the data of languages. */
+/** As errors show it. A constant would load data of languages at the start. */
 const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 type Fields = Readonly<Record<string, unknown>>;
