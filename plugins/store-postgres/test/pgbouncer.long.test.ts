@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { eventually, ManualClock, type StoreQuotas, sessionStoreContract } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
-import { freePort, realPostgres } from './real-postgres.js';
+import { freePort, programMissing, realPostgres } from './real-postgres.js';
 
 const PROGRAM = '/usr/sbin/pgbouncer';
-if (!existsSync(PROGRAM)) throw new Error('these tests need PgBouncer on this machine: apt-get install pgbouncer');
+if (!existsSync(PROGRAM)) throw programMissing('PgBouncer', 'pgbouncer');
 
 /** A PgBouncer in transaction mode in front of PostgreSQL. */
 async function pooler(t: Test) {
