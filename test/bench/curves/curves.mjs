@@ -101,7 +101,7 @@ export async function curves({ modelPort, folder, rounds, quick }) {
 
 /** A turn in sessions that have so many messages: other ones in each round, because they grow. */
 function inSession(series, server, model, x, sessions) {
-  const turns = Math.max(2, x / 10);
+  const turns = Math.max(2, Math.min(x / 10, 50, model === 'recent' ? 50 : 1e5 / x));
   return {
     series,
     x,
