@@ -33,6 +33,14 @@ export interface ComposeOptions {
   readonly file?: string;
   /** The configuration as an object. `use` can be a plugin object; `${NAME}` is plain text. */
   readonly config?: ServerConfig;
+  /** Sections of the configuration to leave out: `['transports']`. */
+  readonly omit?: readonly string[];
+  /**
+   * Sections to add or to replace. A function receives the section as the configuration has it, with
+   * variables as `${NAME}`, and returns the new one, where `use` can be a plugin object:
+   * `{ models: (models) => mapValues(models, () => ({ use: recordedModel })) }`.
+   */
+  readonly replace?: Readonly<Record<string, object | string | ((section: unknown) => unknown)>>;
   /** The working folder: packages are searched in it, and paths are relative to it. */
   readonly cwd?: string;
   /** The values of `${NAME}` in the file. By default the process's environment. */

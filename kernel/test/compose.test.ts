@@ -78,6 +78,38 @@ t.test('one plugin object serves any number of entries, each with its own option
   );
 });
 
+t.test('sections of a file are left out and replaced, with plugin objects, whatever their variables', async (t) => {
+  const offers = (name: string) =>
+    definePlugin({
+      name,
+      apiVersion: 1,
+      summary: 'Offers nothing',
+      configSchema: { type: 'object', properties: {} },
+      register: (ctx) => ctx.contribute(ToolSources, { single: true, tools: () => [] }),
+    });
+  const cwd = t.testdir({
+    'plugboard.yaml': `transports: { web: { use: not-there } }\ntools: { a: { use: not-there, key: "\${NOT_SET}" }, b: {} }\n`,
+  });
+  let given: unknown;
+  const server = await composed({
+    cwd,
+    omit: ['transports'],
+    replace: {
+      tools: (tools) => {
+        given = tools;
+        return Object.fromEntries(Object.keys(tools as object).map((name) => [name, { use: offers(`recorded-${name}`) }]));
+      },
+      plugins: { more: { use: definePlugin({ ...offers('more'), register: () => ({ start: () => {} }) }) } },
+    },
+  });
+  t.strictSame(given, { a: { use: 'not-there', key: `\${NOT_SET}` }, b: {} });
+  t.match(server.host.entries(), [
+    { entry: 'tools.a', plugin: 'recorded-a' },
+    { entry: 'tools.b', plugin: 'recorded-b' },
+    { entry: 'plugins.more', plugin: 'more' },
+  ]);
+});
+
 t.test('the kit also starts a server from an object', async (t) => {
   const server = await startServer({ transports: { web: { use: hello } } });
   t.equal(await (await fetch(server.url)).text(), 'hello');

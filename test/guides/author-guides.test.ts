@@ -79,7 +79,7 @@ t.test('tool-interceptors.md: the code is that of the tested files', async (t) =
   }
 });
 
-t.test('diagnostics.md: the plugin traces a turn', async (t) => {
+t.test('diagnostics.md: the plugins trace a request, end it when its budget is spent, and show their health', async (t) => {
   const folder = await folderOf(t, guide('diagnostics.md'));
   const yaml = readFileSync(join(folder, 'plugboard.yaml'), 'utf8');
   await writeFile(join(folder, 'plugboard.yaml'), yaml.replace('http: {}', 'http: { port: 0 }'));
@@ -87,18 +87,35 @@ t.test('diagnostics.md: the plugin traces a turn', async (t) => {
   const url = await server.prints(/address +(http:\S+)/);
   const body = JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content: 'What time is it in Rome?' }] });
   const headers = { 'content-type': 'application/json' };
-  t.equal((await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).status, 200);
+  const ask = () => fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body });
+  const asked = await ask();
+  t.equal(asked.status, 200);
+  const { entries } = (await (await fetch(`${url}/v1/status`)).json()) as { entries: { entry: string }[] };
+  t.match(
+    entries.find(({ entry }) => entry === 'plugins.watch'),
+    { status: 'running', health: 'ok' },
+  );
+  const refused = await ask();
+  t.equal(refused.status, 429);
+  t.match(await refused.json(), { error: { code: 'insufficient_quota', message: 'The budget is spent.' } });
   t.equal(await server.stop(), 0);
   const traced = server.stderr.split('\n').filter((line) => line.includes('"msg":"traced"'));
   t.match(
     traced.map((line) => JSON.parse(line)),
-    [{ operation: 'step', step: 1 }, { operation: 'tool', tool: 'clock' }, { operation: 'step', step: 2 }, { operation: 'turn' }],
+    [
+      { operation: 'step', step: 1 },
+      { operation: 'tool', tool: 'clock' },
+      { operation: 'step', step: 2 },
+      { operation: 'turn' },
+      { operation: 'http' },
+    ],
   );
 });
 
 t.test('diagnostics.md: lists all channels', async (t) => {
-  const source = readFileSync(join(root, 'plugins/agent-runtime/src/engine/diagnostics/channels.ts'), 'utf8');
-  const channels = [...source.matchAll(/hannel\('(plugboard\.[\w.]+)'\)/g)].map(([, channel]) => channel);
+  const files = ['agent-runtime/src/engine/diagnostics/channels.ts', 'transport-http/src/exchange/http-channel.ts'];
+  const source = files.map((file) => readFileSync(join(root, 'plugins', file), 'utf8')).join('\n');
+  const channels = [...source.matchAll(/hannel(?:<[^\n]*>)?\('(plugboard\.[\w.]+)'\)/g)].map(([, channel]) => channel);
   t.same(
     guide('diagnostics.md')
       .table('channel')

@@ -51,6 +51,7 @@ t.test('rule 8: a bad file changes nothing, and the error names the place and th
     ['syntax', 'tools: { a: {\n', /^plugboard\.yaml:\d+:\d+: invalid YAML/],
     ['an unknown section', 'tool: {}\n', `plugboard.yaml:${lines}:1 tool: unknown section, did you mean "tools"?`],
     ['an unknown option', 'log: { lvel: info }\n', `plugboard.yaml:${lines}:8 log.lvel: unknown option, did you mean "level"?`],
+    ['an unknown level of the log', 'log: { level: loud }\n', /^plugboard\.yaml:\d+:15 log\.level: must be .* not "loud"/],
     [
       'an unknown plugin',
       'tools: { nothing: {} }\n',

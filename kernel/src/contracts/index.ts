@@ -70,6 +70,7 @@ export { parseJson } from './messages/parse-json.js';
 export { matchLine, SHAPE_LIMITS } from './messages/shape-limits.js';
 export { withSummary } from './messages/with-summary.js';
 export type { ModelEnd, ModelText, ModelToolCall, ModelToolCallDelta, ToolDeclaration } from './model/model-connector.js';
+export { type ModelCall, type ModelInterceptor, ModelInterceptors } from './model/model-interceptor.js';
 export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';
 export { Account } from './runtime/account.js';

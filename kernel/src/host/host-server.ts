@@ -66,7 +66,7 @@ export class HostServer implements Server {
       const reason = revision.reasonDisabled(entry);
       status.add(entry.id, reason === undefined ? 'registered' : 'disabled', reason);
     }
-    status.describeWith(() => this.#details());
+    status.describeWith(() => this.#details(), serverLog.redact);
     this.inspection = new Inspection({
       host: status,
       mistakes,

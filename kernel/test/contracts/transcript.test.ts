@@ -99,3 +99,25 @@ t.test('the events so far come in fewer events, and can be asked for at any time
   t.strictSame(transcript.events().slice(3), [call, result, second, { type: 'text', text: 'No.', isRefusal: true }]);
   t.match(transcript.messages(), [{ content: 'I look' }, { content: 'seen' }, { refusal: 'No.' }]);
 });
+
+t.test('text after the results of a step is a message of its own, as what follows them in the conversation', async (t) => {
+  const call = { type: 'tool-call', id: 'a', name: 'look', arguments: '{}', tool: { entry: 'look', name: 'look' } } as const;
+  const result = { type: 'tool-result', id: 'a', content: 'found', images: [], isError: false, milliseconds: 1 } as const;
+  const expected = [
+    { role: 'assistant', content: null, tool_calls: [{ id: 'a' }] },
+    { role: 'tool', content: 'found' },
+    { role: 'assistant', content: 'Enough.' },
+  ];
+  for (const isReadBetween of [false, true]) {
+    const transcript = new Transcript();
+    transcript.add([{ type: 'step', step: 1, connection: 'm' }, call, result]);
+    if (isReadBetween) transcript.messages();
+    transcript.add([{ type: 'text', text: 'Enough.' }]);
+    t.match(transcript.messages(), expected);
+    t.equal(transcript.messages().length, 3);
+    t.same(
+      transcript.events().map(({ type }) => type),
+      ['step', 'tool-call', 'tool-result', 'text'],
+    );
+  }
+});

@@ -168,6 +168,7 @@ export class Runtime implements AgentRuntime {
       fingerprint,
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
       clock: this.#context.clock,
+      ids: this.#context.ids,
     });
     if (refusal) turn.requestEnd(refusal);
     if (turn.hasEnded) return turn.events; // refused, or its caller has gone already

@@ -27,6 +27,8 @@ import {
   Account,
   type AgentEvents,
   Budget,
+  type ModelInterceptor,
+  ModelInterceptors,
   OPEN,
   type SessionRequest,
   type Target,
@@ -105,7 +107,7 @@ export function call(id: string, name: string, input: unknown): ModelEvent {
 }
 
 export function usage(promptTokens: number, completionTokens: number): ModelEvent {
-  return { type: 'usage', usage: { promptTokens, completionTokens, cachedTokens: 1, reasoningTokens: 0 } };
+  return { type: 'usage', usage: { promptTokens, completionTokens, cachedTokens: 1, cacheWriteTokens: 0, reasoningTokens: 0 } };
 }
 
 export function tool(
@@ -133,6 +135,7 @@ export interface TestRuntimeOptions {
   readonly store?: SessionStore;
   readonly interceptors?: readonly Interceptor[];
   readonly toolInterceptors?: Record<string, ToolInterceptor>;
+  readonly modelInterceptors?: Record<string, ModelInterceptor>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly resolvePath?: (path: string) => string;
@@ -152,6 +155,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
     [ToolSources, extensions(options.tools ?? {}, options.shared)],
     [SessionStores, extensions({ store })],
     [ToolInterceptors, extensions(options.toolInterceptors ?? {})],
+    [ModelInterceptors, extensions(options.modelInterceptors ?? {})],
     [Interceptors, extensions(Object.fromEntries((options.interceptors ?? []).map((value, index) => [`i${index}`, value])))],
   ]);
   const withContributions = {
@@ -169,6 +173,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
     clock,
     ids: options.ids,
     host: {
+      version: '0.0.0',
       get phase() {
         return host.phase;
       },

@@ -111,7 +111,7 @@ t.test('what the provider does not count is no number (AI-5)', async (t) => {
     [],
   );
   const [usage] = (await readAll(connection)).filter((event) => event.type === 'usage');
-  t.same(usage?.usage, { promptTokens: 3, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 });
+  t.same(usage?.usage, { promptTokens: 3, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 });
 });
 
 t.test('the forms of Anthropic (AI-15)', async (t) => {

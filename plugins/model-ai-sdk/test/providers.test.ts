@@ -64,6 +64,8 @@ const OVERLOADED: Record<ProviderName, StatusAnswer> = {
 
 /** Providers that do not count the tokens of thoughts. */
 const WITHOUT_REASONING_COUNT: readonly ProviderName[] = ['bedrock'];
+/** Those that count the tokens that they wrote to their cache. */
+const WITH_CACHE_WRITES: readonly ProviderName[] = ['anthropic', 'bedrock'];
 
 /** What each provider attaches to thoughts and calls, as it comes back to it. */
 const ATTACHED: Record<ProviderName, RegExp> = {
@@ -133,7 +135,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
   t.test(name, async (t) => {
     show(t, name, ['plain', 'stream', 'thinking', 'cache', 'usage'], 'text, reasoning and token counts (AI-5)', async (t) => {
       const { server, ...connection } = await open(t, name);
-      server.enqueue({ thinking: ['Hm.'], text: ['Hello ', 'you'], usage: [100, 40, 20, 5] });
+      server.enqueue({ thinking: ['Hm.'], text: ['Hello ', 'you'], usage: [100, 40, 20, 5, 10] });
       const events = await readAll(connection);
       t.equal(textOf(events), 'Hello you');
       t.equal(events.filter(({ type }) => type === 'text').length, 2, 'streamed');
@@ -141,6 +143,7 @@ for (const name of Object.keys(PROVIDERS) as ProviderName[]) {
       const usage = {
         promptTokens: 100,
         cachedTokens: 40,
+        cacheWriteTokens: WITH_CACHE_WRITES.includes(name) ? 10 : 0,
         completionTokens: 20,
         reasoningTokens: WITHOUT_REASONING_COUNT.includes(name) ? 0 : 5,
       };

@@ -71,7 +71,7 @@ t.test('calls a tool by its declared name, with JSON arguments and a new id', as
   const events = await answer(modelRequest('What time is it in Tokyo?', { tools: [CLOCK] }));
   t.strictSame(events, [
     { type: 'tool-call', id: 'call_000000000000000000000001', name: 'clock', arguments: '{"timeZone":"Asia/Tokyo"}' },
-    { type: 'usage', usage: { promptTokens: 16, completionTokens: 1, cachedTokens: 0, reasoningTokens: 0 } },
+    { type: 'usage', usage: { promptTokens: 16, completionTokens: 1, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 } },
     { type: 'end', reason: 'tool_calls' },
   ]);
 });
@@ -116,7 +116,7 @@ t.test('stops at the token limit, and counts words as tokens', async (t) => {
   const ending = async (params: ModelRequest['params']) => (await answer(modelRequest('Hello there', { params }))).slice(-3);
   t.strictSame(await ending({ max_tokens: 3 }), [
     { type: 'text', text: "Plugboard's " },
-    { type: 'usage', usage: { promptTokens: 2, completionTokens: 3, cachedTokens: 0, reasoningTokens: 0 } },
+    { type: 'usage', usage: { promptTokens: 2, completionTokens: 3, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 } },
     { type: 'end', reason: 'length' },
   ]);
   t.match(await ending({ max_tokens: 3, max_completion_tokens: 2 }), [{ text: 'am ' }, {}, { reason: 'length' }]);

@@ -10,7 +10,7 @@ import { ECHO } from './support/echo.js';
 import { assertGrammar, type SentEvent } from './support/events.js';
 
 const HEAD = { id: 'resp_abc', createdAt: 1000, model: 'helper', agent: 'assistant', echo: ECHO };
-const USAGE = { promptTokens: 120, completionTokens: 18, cachedTokens: 4, reasoningTokens: 2 };
+const USAGE = { promptTokens: 120, completionTokens: 18, cachedTokens: 4, cacheWriteTokens: 0, reasoningTokens: 2 };
 const step = (step: number) => ({ type: 'step', step, connection: 'fast' }) as const;
 const text = (text: string, json?: string) => ({ type: 'text', text, json }) as const;
 const reasoning = (text: string) => ({ type: 'reasoning', text }) as const;
@@ -139,7 +139,7 @@ t.test('a tool call and an answer, as the protocol’s example shows them', asyn
   });
   t.same(response.usage, {
     input_tokens: 120,
-    input_tokens_details: { cached_tokens: 4 },
+    input_tokens_details: { cached_tokens: 4, cache_write_tokens: 0 },
     output_tokens: 18,
     output_tokens_details: { reasoning_tokens: 2 },
     total_tokens: 138,

@@ -26,5 +26,6 @@ export { authProviderContract } from './suites/auth-provider.js';
 export { commandContract } from './suites/command.js';
 export { interceptorContract, testTurn } from './suites/interceptor.js';
 export { modelConnectorContract, modelRequest } from './suites/model-connector.js';
+export { testModelCall } from './suites/model-interceptor.js';
 export { toolSourceContract } from './suites/tool-source.js';
 export { transportContract } from './suites/transport.js';

@@ -93,6 +93,12 @@ export class McpTools implements ToolSource, Lifecycle {
     return this.#attempt;
   }
 
+  /** While the server is away, it is restarted, and its tools stay declared. */
+  health(): ReturnType<NonNullable<Lifecycle['health']>> {
+    if (this.#connection) return { state: 'ok' };
+    return { state: 'degraded', reason: 'the MCP server has ended and is restarted; the log has its last lines' };
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort(stopped(this.#options.entry));
     this.#restart?.cancel();

@@ -31,6 +31,16 @@ t.test(
   },
 );
 
+t.test('the entry is degraded while its server is away, and says so', async (t) => {
+  const files = await started(t);
+  t.same(files.health(), { state: 'ok' });
+  await crash(t, files);
+  t.match(files.health(), { state: 'degraded', reason: /is restarted/ });
+  files.clock.advance(1000);
+  await files.logged(/is ready/);
+  t.same(files.health(), { state: 'ok' });
+});
+
 t.test('a server that is killed is restarted too', async (t) => {
   const files = await started(t);
   t.match(await crash(t, files, { signal: 'SIGKILL' }), { msg: /was ended by SIGKILL$/ });

@@ -50,6 +50,7 @@ export function entry(t: Pick<Test, 'teardown'>, config: object, clock = new Man
     source,
     clock,
     ...journal,
+    health: () => lifecycle.health?.(),
     start: async (startSignal = signal) => lifecycle.start?.(startSignal),
     stop,
     /** Moves the clock once something waits for it. */

@@ -314,7 +314,7 @@ t.test('the access log has the turn and a hash of the session key', async (t) =>
     arguments: '{}',
     tool: { entry: 'tools.clock', name: 'clock' },
   } as const;
-  const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 0, reasoningTokens: 0 };
+  const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
   const counted = { type: 'usage', usage } as const;
   const second = { ...step, step: 2 };
   const batches = [[step, counted, call], [second, counted], [{ ...finished, usage }]] satisfies AgentEvent[][];

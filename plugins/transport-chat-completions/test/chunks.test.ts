@@ -27,7 +27,7 @@ const ownCall = {
 } as const;
 const ownResult = { type: 'tool-result', id: 'c1', content: '12:00', images: [], isError: false, milliseconds: 1 } as const;
 const failure = { code: 'model_failed', message: 'The model connection fast failed.', toolsRan: false } as const;
-const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 2 };
+const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 4, cacheWriteTokens: 0, reasoningTokens: 2 };
 
 async function stream(batches: Iterable<readonly AgentEvent[]>, fields = {}, options: RouteOptions = {}) {
   return chunksOf(await startRoute({ batches, ...options }).ask({ stream: true, ...fields }));

@@ -27,7 +27,7 @@ const toolStep = (said: string): AgentEvent[] => [
 ];
 
 t.test('C-075 C-076 C-077 C-078 the whole answer', async (t) => {
-  const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 2 };
+  const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 4, cacheWriteTokens: 0, reasoningTokens: 2 };
   const [start = [], said = []] = says('Hel', 'lo');
   const reply = await startRoute({ batches: [start, said, [{ ...finished, usage }]] }).ask();
   t.equal(reply.status, 200);
@@ -48,7 +48,7 @@ t.test('C-075 C-076 C-077 C-078 the whole answer', async (t) => {
       prompt_tokens: 10,
       completion_tokens: 5,
       total_tokens: 15,
-      prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
+      prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 0, audio_tokens: 0 },
       completion_tokens_details: {
         reasoning_tokens: 2,
         audio_tokens: 0,

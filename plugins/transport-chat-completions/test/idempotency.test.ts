@@ -5,7 +5,7 @@ import { chunks, chunksOf, errorOf, finished, frames, HI, says, startRoute, text
 
 const KEY = ['Idempotency-Key', 'order-7'];
 const step = { type: 'step', step: 1, connection: 'fast' } as const;
-const usage = { promptTokens: 12, completionTokens: 8, cachedTokens: 2, reasoningTokens: 0 };
+const usage = { promptTokens: 12, completionTokens: 8, cachedTokens: 2, cacheWriteTokens: 0, reasoningTokens: 0 };
 
 /** What the transport writes down of a turn. */
 async function recorded(batches: readonly (readonly AgentEvent[])[], fields: object = {}) {

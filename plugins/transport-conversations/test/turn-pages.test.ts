@@ -6,10 +6,10 @@ import { turnEntry } from '../src/turns/turn-entry.js';
 import { readTurns } from '../src/turns/turn-pages.js';
 import { DIGEST, ID, VIEW } from './support/conversation.js';
 
-const TOKENS = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, reasoningTokens: 2 };
+const TOKENS = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, cacheWriteTokens: 0, reasoningTokens: 2 };
 const USAGE = {
   input_tokens: 5,
-  input_tokens_details: { cached_tokens: 1 },
+  input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 },
   output_tokens: 7,
   output_tokens_details: { reasoning_tokens: 2 },
   total_tokens: 12,

@@ -3,7 +3,7 @@ import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import type { HttpRoute } from '@plugboard/transport-http';
 
 /** The body of every probe (C-160). Reveals nothing about what the server serves (C-143). */
-interface Report {
+export interface Report {
   readonly status: 'ok';
   readonly service: 'plugboard';
   readonly ready: boolean;
@@ -27,9 +27,9 @@ export class HealthRoutes {
    */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', access: 'public', body: 'none', startsWork: false } as const;
-    const alive = async () => ({ status: 200, body: await this.#report() });
+    const alive = async () => ({ status: 200, body: await this.report() });
     const ready = async () => {
-      const body = await this.#report();
+      const body = await this.report();
       return { status: body.ready ? 200 : 503, body };
     };
     return [
@@ -39,7 +39,7 @@ export class HealthRoutes {
     ];
   }
 
-  async #report(): Promise<Report> {
+  async report(): Promise<Report> {
     return { status: 'ok', service: 'plugboard', ready: await this.#ready() };
   }
 

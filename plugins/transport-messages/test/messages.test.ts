@@ -33,7 +33,7 @@ const ownResult: AgentEvent = {
   milliseconds: 1,
 };
 const clientCall: AgentEvent = { type: 'tool-call', id: 'call_2', name: 'read', arguments: '{"path":"x"}' };
-const usage = { promptTokens: 100, completionTokens: 7, cachedTokens: 40, reasoningTokens: 2 };
+const usage = { promptTokens: 100, completionTokens: 7, cachedTokens: 40, cacheWriteTokens: 0, reasoningTokens: 2 };
 const MCP = { 'anthropic-beta': 'oauth-2025-04-20,mcp-client-2025-11-20' };
 
 const whole = async (batches: AgentEvent[][], fields: object = {}, headers = {}, more: RouteOptions = {}) =>
@@ -116,6 +116,14 @@ t.test('CL-20 a stream has the events of the protocol in their order', async (t)
     { type: 'message_stop' },
   ]);
   t.equal(events.length, 9);
+});
+
+t.test('tokens that were written to the cache are counted apart, as those that were read', async (t) => {
+  const written = { ...usage, cacheWriteTokens: 30 };
+  const { post } = startRoutes({ batches: [[started], [step(1), text('Hello')], [{ ...finished, usage: written }]] });
+  t.match((await post({})).body, {
+    usage: { input_tokens: 30, cache_creation_input_tokens: 30, cache_read_input_tokens: 40, output_tokens: 7 },
+  });
 });
 
 t.test('CL-20 a ping keeps a silent stream alive', async (t) => {

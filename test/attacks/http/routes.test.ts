@@ -3,7 +3,7 @@ import type { HostServer } from '@plugboard/kernel/internal';
 import type { Access } from '@plugboard/transport-http';
 import t from 'tap';
 import { bearer } from '../../support/tokens.js';
-import { startWithAllRoutes, TOKEN, tokenFor } from '../support/all-routes.js';
+import { startWithAllRoutes, tokenFor, tokensOf } from '../support/all-routes.js';
 import { everyRoute, requiresToken } from '../support/every-route.js';
 import { decisionOf, sendRaw } from '../support/send-raw.js';
 import { treeOf } from '../support/tree.js';
@@ -41,6 +41,7 @@ const ROUTES: Readonly<Record<string, Access>> = {
   'GET /health': 'public',
   'GET /healthz': 'public',
   'GET /readyz': 'public',
+  'GET /v1/status': { orOpen: ['admin'] },
   'POST /v1/responses': ['chat'],
   'POST /v1/responses/compact': ['chat'],
   'POST /v1/responses/input_tokens': ['chat'],
@@ -133,7 +134,7 @@ t.test('S-14 a token with one scope is accepted only by routes that require no o
     const wanted = ROUTES[call.route] ?? call.access;
     for (const scope of SCOPES) {
       const told = await sendRaw(server, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
-      const scopes = typeof wanted === 'string' ? [] : 'anyOf' in wanted ? wanted.anyOf : wanted;
+      const scopes = scopesOf(wanted);
       const isOneOf = typeof wanted !== 'string' && 'anyOf' in wanted && wanted.anyOf.includes(scope);
       const mayCall = isOneOf || scopes.every((one) => one === scope);
       t.equal(decisionOf(told), mayCall ? 'let in' : 'forbidden', `${scope}: ${call.route}`);
@@ -143,7 +144,7 @@ t.test('S-14 a token with one scope is accepted only by routes that require no o
       const isMessages = call.path.startsWith('/v1/messages');
       t.match(JSON.parse(told.text), { error: { message, type: isMessages ? 'permission_error' : 'svc_error' } });
     }
-    const usual = await sendRaw(server, call, [['authorization', `Bearer ${TOKEN}`]]);
+    const usual = await sendRaw(server, call, [['authorization', `Bearer ${tokensOf(call.access).strong}`]]);
     t.equal(decisionOf(usual), 'let in', call.route);
   }
 });
@@ -154,7 +155,7 @@ t.test('S-14 HEAD requires the scopes of GET, and unusual methods are not accept
     for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {
       const asked = { ...call, method, takesJson: false };
       t.equal(decisionOf(await sendRaw(server, asked)), 'unknown', `${method} ${call.path}`);
-      const weak = await sendRaw(server, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
+      const weak = await sendRaw(server, asked, [['authorization', `Bearer ${tokensOf(call.access).weak}`]]);
       const isRead =
         method === 'HEAD' &&
         (MATCHED_BY_GET.includes(call.path) ||
@@ -166,3 +167,9 @@ t.test('S-14 HEAD requires the scopes of GET, and unusual methods are not accept
     }
   }
 });
+
+function scopesOf(access: Access): readonly string[] {
+  if (typeof access === 'string') return [];
+  if ('anyOf' in access) return access.anyOf;
+  return 'orOpen' in access ? access.orOpen : access;
+}

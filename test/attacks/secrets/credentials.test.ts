@@ -1,5 +1,5 @@
 import t from 'tap';
-import { startWithAllRoutes, TOKEN, tokenFor } from '../support/all-routes.js';
+import { startWithAllRoutes, TOKEN, tokensOf } from '../support/all-routes.js';
 import { everyRoute, requiresToken } from '../support/every-route.js';
 import { decisionOf, type Pair, sendRaw } from '../support/send-raw.js';
 
@@ -41,31 +41,31 @@ t.test('the server has routes with and without authentication', async (t) => {
 
 for (const call of routes) {
   const isPublic = !requiresToken(call);
+  const { strong, weak } = tokensOf(call.access);
 
   t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer, or in the header of the route`, async (t) => {
     const anonymous = await sendRaw(server, call);
     t.equal(decisionOf(anonymous), isPublic ? 'let in' : 'unknown');
-    const allowed = await sendRaw(server, call, [bearer(TOKEN)]);
+    const allowed = await sendRaw(server, call, [bearer(strong)]);
     t.equal(decisionOf(allowed), 'let in');
     for (const scheme of ['bearer', 'BEARER', 'Bearer ', ' Bearer']) {
-      t.same(await sendRaw(server, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
+      t.same(await sendRaw(server, call, [['authorization', `${scheme} ${strong}`]]), allowed);
     }
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
-      const { headers, query = '' } = carrying(TOKEN);
+      const { headers, query = '' } = carrying(strong);
       const expected = way === call.tokenHeader ? allowed : anonymous;
       t.same(await sendRaw(server, { ...call, path: call.path + query }, headers), expected, way);
     }
   });
 
   t.test(`S-02 ${call.route}: a second credential of any kind does not change the result of the first`, async (t) => {
-    const weak = tokenFor('admin'); // it lacks what every route of today asks for
     const alone = await sendRaw(server, call, [bearer(weak)]);
     const needsNoScope = isPublic || (Array.isArray(call.access) && call.access.length === 0);
     t.equal(decisionOf(alone), needsNoScope ? 'let in' : 'forbidden');
     const wrong = await sendRaw(server, call, [bearer('not-a-token-of-anybody')]);
-    const allowed = await sendRaw(server, call, [bearer(TOKEN)]);
+    const allowed = await sendRaw(server, call, [bearer(strong)]);
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
-      const { headers = [], query = '' } = carrying(TOKEN);
+      const { headers = [], query = '' } = carrying(strong);
       if (headers.some(([name]) => name === 'authorization')) continue;
       if (way === call.tokenHeader) {
         const anonymous = await sendRaw(server, call);
@@ -76,7 +76,7 @@ for (const call of routes) {
       t.same(await sendRaw(server, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
       t.same(await sendRaw(server, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
       const { headers: odd = [], query: oddQuery = '' } = carrying('not-a-token-of-anybody');
-      const right = await sendRaw(server, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
+      const right = await sendRaw(server, { ...call, path: call.path + oddQuery }, [...odd, bearer(strong)]);
       t.same({ ...right, headers: {} }, { ...allowed, headers: {} }, `the right token, and a wrong one as ${way}`);
     }
   });
@@ -84,15 +84,15 @@ for (const call of routes) {
   t.test(`S-02 ${call.route}: two Authorization headers are refused, in any order and even if equal`, async (t) => {
     const anonymous = await sendRaw(server, call);
     for (const pair of [
-      [bearer(TOKEN), bearer(TOKEN)],
-      [bearer(TOKEN), bearer(tokenFor('admin'))],
-      [bearer('not-a-token-of-anybody'), bearer(TOKEN)],
-      [bearer(TOKEN), ['Authorization', '']],
-      [['AUTHORIZATION', `Basic ${TOKEN}`], bearer(TOKEN)],
+      [bearer(strong), bearer(strong)],
+      [bearer(strong), bearer(weak)],
+      [bearer('not-a-token-of-anybody'), bearer(strong)],
+      [bearer(strong), ['Authorization', '']],
+      [['AUTHORIZATION', `Basic ${strong}`], bearer(strong)],
     ] as const) {
       t.same(await sendRaw(server, call, pair), anonymous);
     }
-    t.same(await sendRaw(server, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), anonymous);
+    t.same(await sendRaw(server, call, [['authorization', `Bearer ${strong}, Bearer ${strong}`]]), anonymous);
   });
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 import type { StartServerOptions } from '@plugboard/testing';
+import type { Access } from '@plugboard/transport-http';
 import type { Test } from 'tap';
 import { TestServer } from '../../support/test-server.js';
 
@@ -20,6 +21,12 @@ export function tokenFor(scope: Scope): string {
 
 /** A token of the project `default` that may do all that callers usually may. */
 export const TOKEN = 'token-for-everything-usual';
+
+/** A token that may call a route, and one that may not, if any scope is needed. */
+export function tokensOf(access: Access): { readonly strong: string; readonly weak: string } {
+  const usual = { strong: TOKEN, weak: tokenFor('admin') };
+  return typeof access === 'object' && 'orOpen' in access ? { strong: usual.weak, weak: usual.strong } : usual;
+}
 
 const TOKENS = [
   `{ name: usual, project: default, token: ${TOKEN} }`,

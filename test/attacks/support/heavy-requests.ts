@@ -8,7 +8,7 @@ const MIB = 1024 * KIB;
 /** Two callers of one project that attack, and an innocent one of another project. */
 export const [FIRST, SECOND, INNOCENT] = ['token-of-first-attacker', 'token-of-second-attacker', 'token-of-the-innocent'];
 
-const SCOPES = '[chat, "models:read", "sessions:read", "sessions:write", approve]';
+const SCOPES = '[chat, "models:read", "sessions:read", "sessions:write", approve, admin]';
 
 /**
  * All routes of the distribution. The attackers' agents have a model server of their own
@@ -115,6 +115,7 @@ export const HEAVY_REQUESTS: Readonly<Record<string, Heavy>> = {
   'GET /health': { path: '/health' },
   'GET /healthz': { path: '/healthz' },
   'GET /readyz': { path: '/readyz' },
+  'GET /v1/status': { path: '/v1/status' },
   'POST /v1/responses': { path: '/v1/responses', body: response },
   'POST /v1/responses/compact': { path: '/v1/responses/compact', body: response },
   'POST /v1/responses/input_tokens': { path: '/v1/responses/input_tokens', body: response },

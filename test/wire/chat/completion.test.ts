@@ -49,7 +49,7 @@ t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
     prompt_tokens: 30,
     completion_tokens: 5,
     total_tokens: 35,
-    prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 0, audio_tokens: 0 },
     completion_tokens_details: {
       reasoning_tokens: 1,
       audio_tokens: 0,

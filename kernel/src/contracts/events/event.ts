@@ -168,8 +168,11 @@ export interface TurnExtra {
 export interface TurnFinished {
   readonly type: 'finished';
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
-  /** The agent's limit that ended the turn, if one did. */
-  readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | undefined;
+  /**
+   * The agent's limit that ended the turn, if one did. `budget`: a model interceptor refused another
+   * step with `insufficient_quota`.
+   */
+  readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | 'budget' | undefined;
   /** The stop sequence that ended the text, if the model server named it. */
   readonly stopSequence?: string | undefined;
   /** The model server's own finish reason, for the log, if it is another word than its `reason`. */
@@ -233,6 +236,8 @@ export type FailureCode =
   | 'content_filter'
   /** The project has reached a limit of the session store. */
   | 'quota_exceeded'
+  /** A budget is spent: `retryAfter` is until its next period. */
+  | 'insufficient_quota'
   /** The session has reached the size limit. */
   | 'session_full'
   /** A newer request to the session interrupted the turn. */

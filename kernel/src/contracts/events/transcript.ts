@@ -6,8 +6,8 @@ import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event
 /**
  * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
  * results, in the order of the calls. Results before the first step, of calls of an earlier turn
- * that were approved, come first. Text that arrives escaped stays escaped until the message is
- * needed.
+ * that were approved, come first. Text after the results is a message of its own. Text that arrives
+ * escaped stays escaped until the message is needed.
  *
  * @experimental
  */
@@ -37,9 +37,8 @@ export class Transcript {
       else if (event.type === 'tool-result') this.#result(event);
       else if (event.type === 'extra') this.#attach(event);
       else if (event.type === 'step') {
-        this.#closeStep();
+        this.#openStep();
         this.#past.push(event);
-        this.#stepOpen = true;
       }
     }
   }
@@ -89,8 +88,12 @@ export class Transcript {
   }
 
   #say(event: TurnText): void {
-    if (event.isNotice) this.#addPast(event);
-    else if (event.isRefusal) this.#refusal += event.text;
+    if (event.isNotice) {
+      this.#addPast(event);
+      return;
+    }
+    if (this.#results.length > 0 || !this.#stepOpen) this.#openStep();
+    if (event.isRefusal) this.#refusal += event.text;
     else if (event.json === undefined) this.#text = this.#said() + event.text;
     else {
       this.#json ??= new LongText();
@@ -103,6 +106,11 @@ export class Transcript {
     if (this.#json) this.#text += JSON.parse(`"${this.#json}"`);
     this.#json = undefined;
     return this.#text;
+  }
+
+  #openStep(): void {
+    this.#closeStep();
+    this.#stepOpen = true;
   }
 
   #closeStep(): void {

@@ -238,6 +238,8 @@ interface RequestedTurn {
   readonly maxToolCalls?: number | undefined;
   readonly incremental: boolean;
   readonly requestId: string;
+  /** The id of the request that opened the connection, for a turn of a socket. */
+  readonly connectionId?: string | undefined;
   /** 24 letters and digits by which its caller knows the turn. Those who watch it see the same. */
   readonly id?: string | undefined;
   /** The end user, as the request names it, for interceptors and model connections. */

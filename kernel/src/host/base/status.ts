@@ -32,6 +32,8 @@ export interface EntryHealth {
 
 /** What a plugin can ask about its server. @public */
 export interface HostView {
+  /** The version of Plugboard. */
+  readonly version: string;
   readonly phase: HostPhase;
   /** Aborted when the server is asked to stop, before the first entry is. */
   readonly stopRequested: AbortSignal;

@@ -28,7 +28,10 @@ export interface FileContents<E extends ReadEntry = ReadEntry> {
 export interface FileChanges {
   /** Sections to leave out. */
   readonly omit?: readonly string[] | undefined;
-  /** Sections to add or to replace. */
+  /**
+   * Sections to add or to replace. A function receives the section as the file has it, before
+   * variables are replaced.
+   */
   readonly replace?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -146,7 +149,9 @@ export class FileReader {
       const section = sections[key];
       if (value !== null || section === undefined || section.strict) found.set(key, value);
     }
-    for (const [key, value] of Object.entries(replace)) found.set(key, value);
+    for (const [key, value] of Object.entries(replace)) {
+      found.set(key, typeof value === 'function' ? value(found.get(key)) : value);
+    }
     for (const [key, { required, fallback, onDemand }] of Object.entries(sections)) {
       if (found.has(key) || omit.includes(key)) continue;
       if (fallback !== undefined && !onDemand) found.set(key, fallback);

@@ -1,4 +1,5 @@
 import { hostError } from '../base/errors.js';
+import { KERNEL } from '../base/kernel-package.js';
 import type { EntryReport, EntryStatus, HostPhase, HostView } from '../base/status.js';
 import type { Lifecycle } from '../plugin/plugin.js';
 import { healthOf } from './entry-health.js';
@@ -24,20 +25,27 @@ export interface EntryDetails extends Pick<EntryReport, 'optional' | 'plugin' | 
 
 /** The states of the server and of its entries. The host writes, everything else reads. */
 export class StatusBoard implements HostView {
+  readonly version = KERNEL.version;
   readonly #stopRequest = new AbortController();
   #phase: HostPhase = 'starting';
   #reports = new Map<string, StatusReport>();
   #literals: ReadonlyMap<string, string>;
   /** The details of the entries in force, by their ids. */
   #details: () => ReadonlyMap<string, EntryDetails> = () => new Map();
+  #redact: (text: string) => string = (text) => text;
 
   constructor(literals: ReadonlyMap<string, string>) {
     this.#literals = literals;
   }
 
-  /** Adds details to the reports. @param details returns those of the entries in force. */
-  describeWith(details: () => ReadonlyMap<string, EntryDetails>): void {
+  /**
+   * Adds details to the reports.
+   * @param details returns those of the entries in force.
+   * @param redact replaces secrets: programs show reports to people.
+   */
+  describeWith(details: () => ReadonlyMap<string, EntryDetails>, redact: (text: string) => string): void {
     this.#details = details;
+    this.#redact = redact;
   }
 
   get phase(): HostPhase {
@@ -55,15 +63,18 @@ export class StatusBoard implements HostView {
 
   entries(): readonly EntryReport[] {
     const details = this.#details();
+    const redacted = (text: string | undefined) => text && this.#redact(text);
     return [...this.#reports.values()].map((report) => {
       const { optional = false, plugin, version, lifecycle } = details.get(report.entry) ?? {};
       return {
         ...report,
+        reason: redacted(report.reason),
         optional,
         plugin,
         version,
         get health() {
-          return report.status === 'running' && lifecycle ? healthOf(lifecycle) : undefined;
+          const health = report.status === 'running' && lifecycle ? healthOf(lifecycle) : undefined;
+          return health && { ...health, reason: redacted(health.reason) };
         },
       };
     });

@@ -93,3 +93,18 @@ t.test('errors that cannot be read, and very long ones, are logged all the same'
   log.error({ err: 'z'.repeat(100_000) });
   t.ok((lines[0]?.length ?? 0) < 40_000, 'a string that was thrown');
 });
+
+t.test('a changed level changes every logger that was made before, and theirs', async (t) => {
+  const lines: string[] = [];
+  const clock = new ManualClock();
+  const { log, adjust } = createLogger({ level: 'info', secrets: [], clock, sink: { write: (line) => lines.push(line) } });
+  const child = log.child({ plugin: 'a' });
+  const grandchild = child.child({ entry: 'a.b' });
+  adjust({ level: 'debug', secrets: [] });
+  for (const one of [log, child, grandchild, grandchild.child({})]) one.debug('shown');
+  t.equal(lines.length, 4);
+  adjust({ level: 'error', secrets: [] });
+  for (const one of [log, child, grandchild]) one.warn('not shown');
+  t.equal(lines.length, 4);
+  t.notOk(grandchild.isLevelEnabled('warn'));
+});

@@ -1,4 +1,4 @@
-import type { TurnRecord } from '@plugboard/kernel/contracts';
+import { NO_USAGE, type TurnRecord, type Usage } from '@plugboard/kernel/contracts';
 
 /** The record of a turn whose process died: only that is known. */
 export function interruptedRecord(): string {
@@ -12,8 +12,15 @@ export function parseRecord(text: string | undefined): TurnRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const isRecord = typeof value === 'object' && value !== null && 'steps' in value && 'calls' in value;
-    return isRecord && Array.isArray(value.steps) && Array.isArray(value.calls) ? (value as TurnRecord) : undefined;
+    return isRecord && Array.isArray(value.steps) && Array.isArray(value.calls) ? complete(value as TurnRecord) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Older records have no counts that were added later: these are 0. */
+function complete(record: TurnRecord): TurnRecord {
+  const counted = <T extends { readonly usage?: Usage | undefined }>(of: T): T =>
+    of?.usage ? { ...of, usage: { ...NO_USAGE, ...of.usage } } : of;
+  return { ...counted(record), steps: record.steps.map(counted) };
 }

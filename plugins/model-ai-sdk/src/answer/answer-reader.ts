@@ -254,6 +254,7 @@ function usageOf({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): Usag
     promptTokens: count(inputTokens.total),
     completionTokens: count(outputTokens.total),
     cachedTokens: count(inputTokens.cacheRead),
+    cacheWriteTokens: count(inputTokens.cacheWrite),
     reasoningTokens: count(outputTokens.reasoning ?? reasoningOf(raw)),
   };
 }

@@ -143,11 +143,11 @@ function blocks(message: Body | undefined): readonly Body[] {
 }
 
 function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Events<Body> {
-  const [prompt, cached, tokens, thoughts] = answer.usage ?? [10, 0, 5, 0];
+  const [prompt, cached, tokens, thoughts, written = 0] = answer.usage ?? [10, 0, 5, 0];
   const usage = {
-    input_tokens: prompt - cached,
+    input_tokens: prompt - cached - written,
     cache_read_input_tokens: cached,
-    cache_creation_input_tokens: 0,
+    cache_creation_input_tokens: written,
     output_tokens: 1,
   };
   yield {

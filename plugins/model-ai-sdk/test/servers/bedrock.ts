@@ -172,11 +172,11 @@ function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Events
   }
   if (answer.finish === null) return;
   yield ['messageStop', { stopReason: answer.finish ?? (answer.calls ? 'tool_use' : 'end_turn') }];
-  const [prompt, cached, tokens] = answer.usage ?? [10, 0, 5, 0];
+  const [prompt, cached, tokens, , written = 0] = answer.usage ?? [10, 0, 5, 0];
   const usage = {
-    inputTokens: prompt - cached,
+    inputTokens: prompt - cached - written,
     cacheReadInputTokens: cached,
-    cacheWriteInputTokens: 0,
+    cacheWriteInputTokens: written,
     outputTokens: tokens,
     totalTokens: prompt + tokens,
   };

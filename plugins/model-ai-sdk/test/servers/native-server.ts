@@ -17,8 +17,11 @@ export interface NativeAnswer {
   readonly calls?: readonly { readonly id?: string; readonly name: string; readonly input: object }[];
   /** The provider's own finish reason. Null: the answer ends without one. */
   readonly finish?: string | null;
-  /** Tokens: all of the prompt, those read from the cache, all of the answer, those of thoughts. */
-  readonly usage?: readonly [prompt: number, cached: number, answer: number, thoughts: number];
+  /**
+   * Tokens: all of the prompt, those read from the cache, all of the answer, those of thoughts, those
+   * written to the cache.
+   */
+  readonly usage?: readonly [prompt: number, cached: number, answer: number, thoughts: number, written?: number];
 }
 
 /** Any bytes in place of an answer. */

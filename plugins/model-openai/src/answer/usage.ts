@@ -22,6 +22,8 @@ function readUsage(usage: Counts): Usage {
     completionTokens: Math.max(count(usage.completion_tokens, usage.output_tokens), rest),
     // DeepSeek and Moonshot count at the top level.
     cachedTokens: count(prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens, usage.cache_read_input_tokens),
+    // OpenRouter, and gateways to Anthropic.
+    cacheWriteTokens: count(prompt.cache_write_tokens, prompt.cache_creation_tokens, usage.cache_creation_input_tokens),
     reasoningTokens: count(completion.reasoning_tokens, usage.reasoning_tokens),
   };
 }
@@ -35,6 +37,7 @@ export function readTimings(timings: unknown): Usage | undefined {
     promptTokens: count(prompt_n) + cachedTokens,
     completionTokens: count(predicted_n),
     cachedTokens,
+    cacheWriteTokens: 0,
     reasoningTokens: 0,
   };
 }

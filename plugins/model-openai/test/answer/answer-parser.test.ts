@@ -98,14 +98,14 @@ t.test('the last usage counts, in any chunk', async (t) => {
   );
   t.strictSame(event, {
     type: 'usage',
-    usage: { promptTokens: 5, completionTokens: 2, cachedTokens: 0, reasoningTokens: 1 },
+    usage: { promptTokens: 5, completionTokens: 2, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 1 },
   });
   const [odd] = parse(FINISH, {
     usage: { prompt_tokens: '5', completion_tokens: -1, prompt_tokens_details: { cached_tokens: 0.5 } },
   });
   t.strictSame(odd, {
     type: 'usage',
-    usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 },
+    usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   });
 });
 
@@ -245,14 +245,18 @@ t.test('counts tokens wherever servers report them', async (t) => {
     return event?.type === 'usage' ? Object.values(event.usage) : undefined;
   };
   const usage = { prompt_tokens: 8, completion_tokens: 2 };
-  t.same(counts({ choices: [], usage }), [8, 2, 0, 0]);
-  t.same(counts({ choices: [{ delta: {}, usage }] }), [8, 2, 0, 0], 'in the choice');
-  t.same(counts({ choices: [], x_groq: { id: 'x', usage } }), [8, 2, 0, 0], 'in x_groq');
-  t.same(counts({ usage: { ...usage, prompt_cache_hit_tokens: 5, prompt_cache_miss_tokens: 3 } }), [8, 2, 5, 0], 'DeepSeek');
-  t.same(counts({ usage: { ...usage, cached_tokens: 4 } }), [8, 2, 4, 0], 'Moonshot');
-  t.same(counts({ usage: { input_tokens: 8, output_tokens: 2 } }), [8, 2, 0, 0], 'other names');
-  t.same(counts({ usage: { ...usage, total_tokens: 110 } }), [8, 102, 0, 0], 'reasoning in the total only');
-  t.same(counts({ timings: { prompt_n: 3, cache_n: 5, predicted_n: 2 } }), [8, 2, 5, 0], 'llama.cpp');
+  t.same(counts({ choices: [], usage }), [8, 2, 0, 0, 0]);
+  t.same(counts({ choices: [{ delta: {}, usage }] }), [8, 2, 0, 0, 0], 'in the choice');
+  t.same(counts({ choices: [], x_groq: { id: 'x', usage } }), [8, 2, 0, 0, 0], 'in x_groq');
+  t.same(counts({ usage: { ...usage, prompt_cache_hit_tokens: 5, prompt_cache_miss_tokens: 3 } }), [8, 2, 5, 0, 0], 'DeepSeek');
+  t.same(counts({ usage: { ...usage, cached_tokens: 4 } }), [8, 2, 4, 0, 0], 'Moonshot');
+  const written = { ...usage, prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 4 } };
+  t.same(counts({ usage: written }), [8, 2, 1, 4, 0], 'OpenRouter');
+  t.same(counts({ usage: { ...usage, cache_creation_input_tokens: 4 } }), [8, 2, 0, 4, 0], 'gateways to Anthropic');
+  t.same(counts({ usage: { ...usage, prompt_tokens_details: { cache_write_tokens: -1 } } }), [8, 2, 0, 0, 0], 'not a count');
+  t.same(counts({ usage: { input_tokens: 8, output_tokens: 2 } }), [8, 2, 0, 0, 0], 'other names');
+  t.same(counts({ usage: { ...usage, total_tokens: 110 } }), [8, 102, 0, 0, 0], 'reasoning in the total only');
+  t.same(counts({ timings: { prompt_n: 3, cache_n: 5, predicted_n: 2 } }), [8, 2, 5, 0, 0], 'llama.cpp');
   t.equal(counts({ usage: null, timings: {} }), undefined);
 });
 

@@ -14,12 +14,12 @@ t.test('reads text, reasoning, refusals, tool calls and usage, streamed or not',
       { id: 'one', name: 'clock', arguments: ['{"zo', 'ne":"UTC"}'] },
       { id: 'two', name: 'dice', arguments: '' },
     ],
-    usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 2 },
+    usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, cacheWriteTokens: 0, reasoningTokens: 2 },
   });
   const end: ModelEvent[] = [
     { type: 'tool-call', id: 'one', name: 'clock', arguments: '{"zone":"UTC"}' },
     { type: 'tool-call', id: 'two', name: 'dice', arguments: '{}' },
-    { type: 'usage', usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 2 } },
+    { type: 'usage', usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, cacheWriteTokens: 0, reasoningTokens: 2 } },
     { type: 'end', reason: 'tool_calls' },
   ];
   const thought: ModelEvent[] = [

@@ -27,6 +27,7 @@ type IncompleteReason =
   | 'max_output_tokens'
   | 'max_tool_calls'
   | 'max_steps'
+  | 'budget'
   | 'content_filter'
   /** By its own caller. */
   | 'cancelled'
@@ -42,6 +43,9 @@ export function outcomeOfFinish({ reason, limit, usage }: TurnFinished): Outcome
   if (reason === 'content_filter') return { status: 'incomplete', reason: 'content_filter', usage };
   return { status: 'completed', usage };
 }
+
+/** Reasons of a response that ends between two steps: nothing in it was cut. */
+export const BETWEEN_STEPS: ReadonlySet<IncompleteReason | undefined> = new Set(['max_steps', 'max_tool_calls', 'budget']);
 
 /** The reference's codes, where it has one for a failure. */
 const ERROR_CODES: Partial<Record<FailureCode, string>> = {
@@ -74,6 +78,9 @@ export function outcomeOfFailure(failure: Failure, usage: Usage | undefined, isC
   }
 }
 
+/** Codes after which Codex CLI says what its user can do. */
+const KNOWN_TO_CODEX: ReadonlySet<FailureCode> = new Set(['context_length_exceeded', 'insufficient_quota']);
+
 /**
  * The code for Codex CLI (CL-8). It waits and repeats the request after the first two, ends the
  * turn after the others, and repeats the request at once after a code that it does not know.
@@ -82,5 +89,5 @@ function codexCode(failure: Failure): string {
   if (isTemporary(failure)) return failure.code === 'rate_limited' ? 'rate_limit_exceeded' : 'slow_down';
   // Such as a model server that broke off: nothing has happened yet that a repeat could do twice.
   if (failure.retryable && !failure.toolsRan) return failure.code;
-  return failure.code === 'context_length_exceeded' ? failure.code : 'invalid_prompt';
+  return KNOWN_TO_CODEX.has(failure.code) ? failure.code : 'invalid_prompt';
 }

@@ -16,7 +16,7 @@ import type { CallForm } from '../tools/tool-name.js';
 import { ClientCall } from './client-call.js';
 import { EventNumbers } from './event-numbers.js';
 import { McpCallItem } from './mcp-call-item.js';
-import { type Outcome, outcomeOfFailure, outcomeOfFinish, type ResponseEnd } from './outcome.js';
+import { BETWEEN_STEPS, type Outcome, outcomeOfFailure, outcomeOfFinish, type ResponseEnd } from './outcome.js';
 import { type GrowingForm, GrowingItem, type ItemPlace, type OutputItem, WholeItem } from './output-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
 import { MESSAGE, REASONING, REFUSAL } from './text-forms.js';
@@ -194,7 +194,7 @@ export class ResponseEncoder {
     const outcome =
       last.type === 'finished' ? outcomeOfFinish(last) : outcomeOfFailure(last.failure, this.#usage, this.#options.isCodex);
     const { status, reason } = outcome;
-    const isCut = status === 'failed' || (status === 'incomplete' && reason !== 'max_steps' && reason !== 'max_tool_calls');
+    const isCut = status === 'failed' || (status === 'incomplete' && !BETWEEN_STEPS.has(reason));
     this.#closeText(out, isCut ? 'incomplete' : 'completed');
     for (const { item } of this.#openCalls.values()) item.close('incomplete', out);
     for (const call of this.#calls.values()) call.cut(out);

@@ -47,10 +47,10 @@ export class ResponseObject {
 /** Token counts by the names of this protocol. */
 export function usageOf(usage: Usage | undefined) {
   if (!usage) return null;
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage;
   return {
     input_tokens: promptTokens,
-    input_tokens_details: { cached_tokens: cachedTokens },
+    input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens },
     output_tokens: completionTokens,
     output_tokens_details: { reasoning_tokens: reasoningTokens },
     total_tokens: promptTokens + completionTokens,

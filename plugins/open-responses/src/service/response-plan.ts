@@ -24,6 +24,8 @@ export interface InputCaller {
 /** The caller of a response, and how the response is asked for. */
 export interface ResponseCaller extends InputCaller {
   readonly requestId: string;
+  /** The id of the request that opened the socket, if it came on one. */
+  readonly connectionId?: string | undefined;
   /** The key of the transport's entry. */
   readonly transport: string;
   /** The agent of requests that name none. */

@@ -145,6 +145,7 @@ export class ResponsePlanner {
         maxToolCalls: request.max_tool_calls,
         incremental: caller.incremental,
         requestId: caller.requestId,
+        connectionId: caller.connectionId,
         user,
         transport: caller.transport,
         metadata: request.metadata ?? {},

@@ -36,6 +36,9 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
       return invalidRequest(message, { code: 'content_policy_violation' });
     case 'rate_limited':
       return rateLimited(message, { ...retryAfterHeaders(1000), ...headers });
+    case 'insufficient_quota':
+      // A retry meets the same budget: the wait says when it begins anew.
+      return new ProtocolError(429, { error: { message, type: code, param: null, code } }, { ...headers, ...NO_RETRY });
     case 'conversation_not_found':
     case 'approval_not_found':
       return invalidRequest(message, { status: 404, code });

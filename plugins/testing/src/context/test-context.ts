@@ -15,7 +15,7 @@ import {
   type StateStore,
 } from '@plugboard/kernel';
 import { Budgets } from '@plugboard/kernel/contracts';
-import { OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
+import { KERNEL, OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
 import { MemoryState } from '@plugboard/store-memory';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
 import { ManualClock } from '../base/clock.js';
@@ -150,6 +150,7 @@ export function testContext<S extends JsonSchema>(
 const TestStates = defineExtensionPoint<StateStore>('test.state', { discipline: 'one' });
 
 const QUIET: HostView = {
+  version: KERNEL.version,
   phase: 'running',
   stopRequested: new AbortController().signal,
   entries: () => [],

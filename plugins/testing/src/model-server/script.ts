@@ -213,7 +213,10 @@ function usageOf(answer: Answer, request: ChatRequest, words: number): object {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: answer.usage?.cachedTokens ?? 0 },
+    prompt_tokens_details: {
+      cached_tokens: answer.usage?.cachedTokens ?? 0,
+      cache_write_tokens: answer.usage?.cacheWriteTokens ?? 0,
+    },
     completion_tokens_details: { reasoning_tokens: answer.usage?.reasoningTokens ?? 0 },
   };
 }

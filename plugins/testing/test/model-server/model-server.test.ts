@@ -80,7 +80,7 @@ t.test('one description makes the JSON body and the events', async (t) => {
       { id: 'mine', name: 'b', arguments: ['{"y"', ':2}'] },
       { name: 'c', arguments: '{}' },
     ],
-    usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 2 },
+    usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, cacheWriteTokens: 0, reasoningTokens: 2 },
     headers: { 'x-from': 'script' },
   });
   const usage = {

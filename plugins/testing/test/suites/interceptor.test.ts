@@ -38,7 +38,7 @@ t.test('finds each broken promise', async (t) => {
     try {
       yield* next(turn);
     } catch {
-      const usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
+      const usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
       yield [{ type: 'finished', reason: 'stop', usage }];
     }
   };

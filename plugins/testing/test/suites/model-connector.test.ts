@@ -13,7 +13,7 @@ const ANSWER: readonly (readonly ModelEvent[])[] = [
   [{ type: 'reasoning', text: 'so' }],
   [{ type: 'text', text: 'c' }],
   [
-    { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, cachedTokens: 0, reasoningTokens: 0 } },
+    { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 } },
     { type: 'end', reason: 'stop' },
   ],
 ];
@@ -92,7 +92,7 @@ t.test('finds each broken promise', async (t) => {
     t.same(await cases(answering(...batches)), [ENDS, WHOLE, APART]);
   }
   t.same(await cases(answering([{ type: 'reasoning', text: 'hm' }], [end])), [TEXT]);
-  const usage = { promptTokens: 0.5, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
+  const usage = { promptTokens: 0.5, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
   t.same(await cases(answering([text], [{ type: 'usage', usage }], [end])), [USAGE]);
   t.same(await cases(answering([{ ...text, json: 'b' }], [end])), [JSON_TEXT]);
   const shorter = connector({

@@ -126,13 +126,17 @@ function toolCallOf({ id, name, arguments: args }: TurnToolCall): object {
   return { id, type: 'function', function: { name, arguments: args } };
 }
 
-/** The protocol's usage object. Values that are not counted are 0. */
-export function usageOf({ promptTokens, completionTokens, cachedTokens, reasoningTokens }: Usage): object {
+/**
+ * The protocol's usage object. Values that are not counted are 0: an answer that is sent again may
+ * be older than a count.
+ */
+export function usageOf(usage: Usage): object {
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens = 0, reasoningTokens } = usage;
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens, audio_tokens: 0 },
     completion_tokens_details: {
       reasoning_tokens: reasoningTokens,
       audio_tokens: 0,

@@ -16,7 +16,7 @@ const usage = object(
     prompt_tokens: count,
     completion_tokens: count,
     total_tokens: count,
-    prompt_tokens_details: object({ cached_tokens: count, audio_tokens: count }, []),
+    prompt_tokens_details: object({ cached_tokens: count, cache_write_tokens: count, audio_tokens: count }, []),
     completion_tokens_details: object(
       { reasoning_tokens: count, audio_tokens: count, accepted_prediction_tokens: count, rejected_prediction_tokens: count },
       [],

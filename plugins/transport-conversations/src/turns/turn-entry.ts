@@ -1,4 +1,4 @@
-import { CONVERSATION_PREFIX, type TurnRecord, textOf, type Usage } from '@plugboard/kernel/contracts';
+import { CONVERSATION_PREFIX, NO_USAGE, type TurnRecord, textOf } from '@plugboard/kernel/contracts';
 import { outcomeOfFinish, turnFacts } from '@plugboard/open-responses';
 import { itemId } from '../items/item-id.js';
 import { type CallRecord, TurnIndex } from '../items/turn-index.js';
@@ -63,10 +63,8 @@ const UNKNOWN = {
 function incompleteReason({ reason, limit, usage }: TurnRecord): string | undefined {
   if (reason === 'interrupted') return 'shutdown';
   if (reason === undefined || reason === 'failed') return undefined; // never stored
-  return outcomeOfFinish({ type: 'finished', reason, limit, usage: usage ?? NO_TOKENS }).reason;
+  return outcomeOfFinish({ type: 'finished', reason, limit, usage: usage ?? NO_USAGE }).reason;
 }
-
-const NO_TOKENS: Usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
 
 /** The id of the item of a call: where it was made, or where its result is. */
 function itemOf({ id, tool, state, approval }: CallRecord, index: TurnIndex, at: TurnPlace): string | null {

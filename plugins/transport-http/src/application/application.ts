@@ -2,7 +2,7 @@ import { type IncomingMessage, type RequestListener, ServerResponse } from 'node
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
-import { missingScope, type Reconfiguration } from '@plugboard/kernel/contracts';
+import { missingScope, OPEN, type Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import Koa, { type DefaultState, type Middleware, type Next, type ParameterizedContext } from 'koa';
 import { parseBody, RequestBodies } from '../body/request-bodies.js';
@@ -10,6 +10,7 @@ import type { HttpConfig } from '../config.js';
 import { draining, lowMemory, methodNotAllowed, notFound, outOfScope } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
+import { HttpOperation, isHttpWatched } from '../exchange/http-channel.js';
 import { Replies } from '../exchange/replies.js';
 import { Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
@@ -20,6 +21,7 @@ import { HttpMiddleware } from '../routing/middleware.js';
 import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
 import { type HttpReply, type HttpRoute, HttpRoutes } from '../routing/routes.js';
+import { scopesOf } from '../routing/scopes-of.js';
 import { type HttpUpgrade, HttpUpgrades } from '../routing/upgrades.js';
 import { AcceptableUpgrade, RouteRequest } from './request-view.js';
 
@@ -145,6 +147,7 @@ export class HttpApplication {
     try {
       exchange.match = this.#table.find(exchange.method, exchange.path, exchange);
       exchange.route = exchange.match?.route ?? this.#table.routeAt(exchange.path, exchange);
+      if (isHttpWatched()) exchange.operation = operationOf(exchange);
       if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
       const preflight = this.#gate.pass(exchange);
       if (preflight) {
@@ -206,6 +209,10 @@ export class HttpApplication {
   }
 }
 
+function operationOf({ requestId, method, path, match, req, logFields }: Exchange): HttpOperation {
+  return new HttpOperation({ requestId, method, path, route: match?.route.path, headers: req.headers, logFields });
+}
+
 function contributionsOf(extensions: PluginContext['extensions']): Contributions {
   return { routes: extensions(HttpRoutes), upgrades: extensions(HttpUpgrades), middleware: extensions(HttpMiddleware) };
 }
@@ -226,9 +233,9 @@ function requiresCredential({ match, path }: Exchange): boolean {
 function checkScopes(exchange: Exchange, principal: Principal): void {
   const access = exchange.match?.route.access ?? 'public';
   if (typeof access === 'string') return;
-  const isOneOf = 'anyOf' in access;
-  if (isOneOf && access.anyOf.some((scope) => principal.scopes.includes(scope))) return;
-  const missing = missingScope(principal, isOneOf ? access.anyOf : access);
+  if ('anyOf' in access && access.anyOf.some((scope) => principal.scopes.includes(scope))) return;
+  if ('orOpen' in access && principal === OPEN) return;
+  const missing = missingScope(principal, scopesOf(access));
   if (missing === undefined) return;
   exchange.note({ scope: missing });
   throw outOfScope(missing, principal);

@@ -42,7 +42,7 @@ export class AccessLog {
   writeMalformed(requestId: string, { status, code }: HttpError, address: string): void {
     const source = this.#admit(address);
     if (!source) return;
-    const fields = { request_id: requestId, status, error_code: code, outcome: outcomeOf(status, code) };
+    const fields = { request_id: requestId, status, error_code: code, outcome: outcomeOfStatus(status, code) };
     this.#log.info({ ...fields, ...source }, 'request');
   }
 
@@ -102,11 +102,16 @@ function accessLine(exchange: Exchange, now: number): Record<string, unknown> {
     token_id: principal?.tokenId,
     token_name: principal?.token,
     ...logFields,
-    outcome: exchange.outcome ?? logFields.outcome ?? outcomeOf(exchange.status, exchange.errorCode),
+    outcome: outcomeOf(exchange),
   };
 }
 
-function outcomeOf(status: number, errorCode: string | undefined): string {
+/** How a request ended, in one word. */
+export function outcomeOf({ outcome, logFields, status, errorCode }: Exchange): string {
+  return outcome ?? String(logFields.outcome ?? outcomeOfStatus(status, errorCode));
+}
+
+function outcomeOfStatus(status: number, errorCode: string | undefined): string {
   if (errorCode === 'draining') return 'draining';
   if (status === 408) return 'timeout';
   if (status >= 500) return 'agent_error';

@@ -9,6 +9,7 @@ import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply, HttpRoute } from '../routing/routes.js';
 import type { AcceptedUpgrade } from '../routing/upgrades.js';
 import type { ActiveMember } from './active-set.js';
+import type { HttpOperation } from './http-channel.js';
 
 /** Fields of a line of the access log. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -68,6 +69,8 @@ export class Exchange implements ActiveMember {
   /** When the head of the reply was written, on the clock's monotonic scale. */
   headAt: number | undefined;
   readonly logFields: Record<string, LogFields[string]> = {};
+  /** Present if the channel `plugboard.http` has subscribers. */
+  operation: HttpOperation | undefined;
   /** How the reply ended, if not normally. */
   outcome: ReplyOutcome | undefined;
   isUpgraded = false;
@@ -174,6 +177,7 @@ export class Exchange implements ActiveMember {
     this.isUpgraded = true;
     this.headAt = this.#dependencies.clock.monotonic();
     this.ctx.respond = false;
+    this.operation?.end({ status: this.status, outcome: 'ok', project: this.principal?.project });
     this.#res.detachSocket(this.#socket);
     this.#socket.once('close', () => setImmediate(() => this.#onClose()));
     return { request: this.req, socket: this.#socket, head: this.#head };

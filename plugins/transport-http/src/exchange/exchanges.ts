@@ -2,7 +2,7 @@ import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
 import type { Budget, Budgets } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
-import { AccessLog } from './access-log.js';
+import { AccessLog, outcomeOf } from './access-log.js';
 import { ActiveSet } from './active-set.js';
 import { commonHeaders } from './common-headers.js';
 import { Exchange, type ExchangeDependencies, type ReplyOutcome } from './exchange.js';
@@ -68,6 +68,11 @@ export class Exchanges implements ExchangeDependencies {
   onEnd(exchange: Exchange): void {
     this.#open.delete(exchange);
     this.#accessLog.write(exchange);
+    exchange.operation?.end({
+      status: exchange.status || undefined,
+      outcome: outcomeOf(exchange),
+      project: exchange.principal?.project,
+    });
     this.#onExchangeEnd();
     if (this.#open.size === 0) this.#onIdle();
   }

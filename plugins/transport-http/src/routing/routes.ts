@@ -25,8 +25,8 @@ export interface HttpRoute {
   readonly link?: string;
   /**
    * Who may call. A list: callers whose credential has all of these scopes, for example
-   * `['chat']`; `anyOf`: one of them. Others get 403 before the body is read, and an audit event is
-   * logged. `public`: anyone, under any Host; meant for probes. `page`: anyone, under an allowed
+   * `['chat']`; `anyOf`: one of them; `orOpen`: all of them, or any caller of an open server. Others
+   * get 403 before the body is read, and an audit event is logged. `public`: anyone, under any Host; meant for probes. `page`: anyone, under an allowed
    * Host; meant for files that a browser loads. Under `/v1` all routes require a credential.
    */
   readonly access: Access;
@@ -57,7 +57,12 @@ export interface HttpRoute {
 }
 
 /** Who may call a route: see `HttpRoute.access`. */
-export type Access = 'public' | 'page' | readonly Scope[] | { readonly anyOf: readonly Scope[] };
+export type Access =
+  | 'public'
+  | 'page'
+  | readonly Scope[]
+  | { readonly anyOf: readonly Scope[] }
+  | { readonly orOpen: readonly Scope[] };
 
 export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes', {
   discipline: 'in-order',

@@ -4,6 +4,7 @@ import { SCOPES } from '@plugboard/kernel/contracts';
 import { Contract, type DeclareTest } from '@plugboard/testing';
 import { HttpError } from '../errors/http-error.js';
 import type { Access, HttpReply, HttpRequest, HttpRoute } from '../routing/routes.js';
+import { scopesOf } from '../routing/scopes-of.js';
 import { addErrorCases } from './error-formatter.js';
 import { testHttpRequest } from './test-http-request.js';
 
@@ -82,7 +83,7 @@ export function httpRouteContract(test: DeclareTest, { open, request }: HttpRout
 /** Asserts that `access` is one of the forms that transport-http knows. */
 export function assertAccess(access: Access): void {
   if (access === 'public' || access === 'page') return;
-  const scopes = 'anyOf' in access ? access.anyOf : access;
+  const scopes = scopesOf(access);
   assert.ok(Array.isArray(scopes), `its access is ${JSON.stringify(access)}`);
   for (const scope of scopes) assert.ok(SCOPES.includes(scope), `its access names the unknown scope "${scope}"`);
 }

@@ -136,6 +136,7 @@ t.test('an aborted start leaves nothing open', async (t) => {
 
 t.test('S-13 entries under auth without an auth provider do not leave the server open', async (t) => {
   const host: HostView = {
+    version: '0.0.0',
     phase: 'starting',
     stopRequested: start,
     entries: () => [{ entry: 'auth.metrics', status: 'running', optional: false }],

@@ -11,10 +11,11 @@ import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { type LogLine, ManualClock, testContext } from '@plugboard/testing';
 import type { Middleware } from 'koa';
 import type { Test } from 'tap';
-import plugin, { HttpMiddleware, type HttpRoute, HttpRoutes } from '../../src/index.js';
+import plugin, { HttpMiddleware, type HttpRoute, HttpRoutes, type HttpUpgrade, HttpUpgrades } from '../../src/index.js';
 
 interface ServeOptions {
   readonly routes?: readonly HttpRoute[];
+  readonly upgrades?: readonly HttpUpgrade[];
   readonly providers?: readonly AuthProvider[];
   readonly middleware?: readonly Middleware[];
   readonly config?: Readonly<Record<string, unknown>>;
@@ -43,7 +44,17 @@ interface Served {
  */
 export async function serve(
   t: Test,
-  { routes = [], providers = [], middleware = [], config, clock = new ManualClock(), memory, host, runtime }: ServeOptions = {},
+  {
+    routes = [],
+    upgrades = [],
+    providers = [],
+    middleware = [],
+    config,
+    clock = new ManualClock(),
+    memory,
+    host,
+    runtime,
+  }: ServeOptions = {},
 ): Promise<Served> {
   const ctx = testContext(plugin, {
     config: { port: 0, ...config },
@@ -54,6 +65,7 @@ export async function serve(
   });
   if (memory !== undefined) ctx.budgets.memory.resize(memory);
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
+  for (const upgrade of upgrades) ctx.provide(HttpUpgrades, upgrade, 'upgrades');
   for (const one of middleware) ctx.provide(HttpMiddleware, one, 'middleware');
   for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');
   if (runtime) ctx.provide(AgentRuntimes, runtime, 'runtime');

@@ -74,11 +74,11 @@ export function stopOf({ reason, stopSequence }: TurnFinished, refused: boolean)
   return { stop_reason: stopSequence === undefined ? 'end_turn' : 'stop_sequence', stop_sequence: stopSequence ?? null };
 }
 
-/** The usage of all model calls. The protocol counts cached tokens apart. */
-export function usageOf({ promptTokens, completionTokens, cachedTokens }: Usage): object {
+/** The usage of all model calls. The protocol counts tokens of the cache apart. */
+export function usageOf({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens }: Usage): object {
   return {
-    input_tokens: Math.max(0, promptTokens - cachedTokens),
-    cache_creation_input_tokens: 0,
+    input_tokens: Math.max(0, promptTokens - cachedTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedTokens,
     output_tokens: completionTokens,
   };

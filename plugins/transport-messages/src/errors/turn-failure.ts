@@ -35,6 +35,8 @@ export function turnFailureError(
       return new MessagesError(529, 'overloaded_error', message, { code, headers: waitOf(failure) });
     case 'rate_limited':
       return new MessagesError(429, 'rate_limit_error', message, { code, headers: waitOf(failure) });
+    case 'insufficient_quota':
+      return new MessagesError(429, 'rate_limit_error', message, { code, headers: { ...budgetWaitOf(failure), ...NO_RETRY } });
     case 'conversation_not_found':
     case 'approval_not_found':
       return new MessagesError(404, 'not_found_error', message, { code });
@@ -71,6 +73,11 @@ function invalid(message: string, code: string): MessagesError {
 function waitOf(failure: Failure): Readonly<Record<string, string>> {
   const { retryAfter = 1 } = failure;
   return { ...retryAfterHeaders(retryAfter * 1000), ...(retryAfter > MAX_WAIT && NO_RETRY), ...effectsOf(failure) };
+}
+
+/** Until when a budget is spent, if it begins anew. */
+function budgetWaitOf({ retryAfter }: Failure): Readonly<Record<string, string>> {
+  return retryAfter === undefined ? {} : retryAfterHeaders(retryAfter * 1000);
 }
 
 function effectsOf({ toolsRan }: Failure): Readonly<Record<string, string>> {

@@ -182,12 +182,13 @@ export class ConnectionResponses {
   }
 
   async #run(request: ResponseRequest, account: Account, principal: Principal, started: () => void): Promise<void> {
-    const { clock, ids, service, query, maxMessage, transport } = this.#options;
+    const { clock, ids, service, query, maxMessage, transport, connectionId } = this.#options;
     const begin = clock.monotonic();
     const requestId = `req_${ids.hex(32)}`;
     const planned = await service.plan(request, {
       principal,
       requestId,
+      connectionId,
       transport,
       defaultModel: query.model,
       incremental: true,

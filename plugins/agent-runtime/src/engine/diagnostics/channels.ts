@@ -5,11 +5,12 @@ import { type Channel, channel, tracingChannel } from 'node:diagnostics_channel'
  * nothing without subscribers. Each operation publishes its context to `start`, and the same object
  * to `asyncEnd` when it ends. If it fails, it is published to `error` first.
  *
- * - `plugboard.turn`: `{ request }`; at the end `status`, `usage`.
+ * - `plugboard.turn`: `{ request, turnId }`; at the end `status`, `usage`, and `record` unless the
+ *   turn ended before it was admitted.
  * - `plugboard.step`: `{ turn, step, connections, headers }`. Subscribers may add to `headers`. At
  *   the end `connection`, `usage`, `reason`.
- * - `plugboard.tool`: `{ turn, id, entry, tool, headers }`. Subscribers may add to `headers`. At
- *   the end `isError`.
+ * - `plugboard.tool`: `{ turn, id, name, entry, tool, headers }`: `name` is the tool's name at the
+ *   model. Subscribers may add to `headers`. At the end `isError`.
  * - `plugboard.summary`: `{ session, connections, headers }`, when a model summarizes the oldest
  *   turns of a session. Subscribers may add to `headers`. At the end `connection`, `usage`.
  * - `plugboard.store`: `{ operation, session }`.
@@ -38,12 +39,14 @@ type Operation = keyof typeof channels;
 
 /** One published operation. */
 export interface Span {
+  /** Whether it has subscribers. */
+  readonly isWatched: boolean;
   set(fields: object): void;
   end(): void;
   fail(error: unknown): void;
 }
 
-const NO_SPAN: Span = { set() {}, end() {}, fail() {} };
+const NO_SPAN: Span = { isWatched: false, set() {}, end() {}, fail() {} };
 
 /** @param context creates the context. Not called without subscribers. */
 export function startSpan(operation: Operation, context: () => object): Span {
@@ -53,6 +56,7 @@ export function startSpan(operation: Operation, context: () => object): Span {
   const published: Record<string, unknown> = { ...context() };
   start.publish(published);
   return {
+    isWatched: true,
     set: (fields) => Object.assign(published, fields),
     end: () => asyncEnd.publish(published),
     fail: (error) => {

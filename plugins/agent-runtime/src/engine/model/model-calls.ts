@@ -1,7 +1,8 @@
-import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
+import type { Clock, Extensions, IdSource, Logger, Turn } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { type ModelInterceptor, TurnError } from '@plugboard/kernel/contracts';
 import { reasonOf } from '../diagnostics/log-fields.js';
+import { type ModelCaller, modelCaller, streamIntercepted } from './intercept-model.js';
 import { type Remedies, remediesFor } from './remedies.js';
 
 const MAX_ATTEMPTS = 3;
@@ -34,6 +35,7 @@ export type ConnectionFailures = WeakMap<ModelConnector, { readonly consecutive:
  */
 export class ModelCalls {
   readonly #models: Extensions<ModelConnector>;
+  readonly #interceptors: Extensions<ModelInterceptor>;
   readonly #clock: Clock;
   readonly #ids: IdSource;
   /** The log for failures of models. */
@@ -42,12 +44,14 @@ export class ModelCalls {
 
   constructor(
     models: Extensions<ModelConnector>,
+    interceptors: Extensions<ModelInterceptor>,
     clock: Clock,
     ids: IdSource,
     log: Logger,
     failures: ConnectionFailures = new WeakMap(),
   ) {
     this.#models = models;
+    this.#interceptors = interceptors;
     this.#clock = clock;
     this.#ids = ids;
     this.log = log;
@@ -55,21 +59,33 @@ export class ModelCalls {
   }
 
   /**
+   * Who asks, for model interceptors. Undefined without any.
+   * @param step from 1; 0 for a summary.
+   */
+  caller(turn: Turn, step: number): ModelCaller | undefined {
+    return this.#interceptors.all().length === 0 ? undefined : modelCaller(turn, step);
+  }
+
+  /**
    * @param requestFor builds the request for a connection: connections support different
    *   parameters.
    * @param asker who asks, for log lines.
+   * @param caller who asks, for model interceptors.
    * @param mayTrim whether the oldest turns may be left out for a model that finds the conversation
    *   too long.
    * @throws TurnError if no connection answers: `model_failed`, or the code of the last failure.
+   *   What else is thrown is not tried again, such as the refusal of an interceptor.
    */
   async ask(
     connections: readonly string[],
     requestFor: (connector: ModelConnector, name: string) => ModelRequest,
     signal: AbortSignal,
     asker: LogFields,
+    caller: ModelCaller | undefined,
     mayTrim = false,
   ): Promise<ModelAnswer> {
     let last: ModelError | undefined;
+    let requests = 0;
     for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
@@ -78,7 +94,10 @@ export class ModelCalls {
       let refusal: ModelError | undefined;
       for (let attempt = 1; ; ) {
         try {
-          const rest = connector.stream(request, signal)[Symbol.asyncIterator]();
+          requests++;
+          const call = caller && { ...caller, attempt: requests, connection: name, model: connector.model, request, signal };
+          const answer = call ? streamIntercepted(this.#interceptors.all(), connector, call) : connector.stream(request, signal);
+          const rest = answer[Symbol.asyncIterator]();
           const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
           if (done) throw new ModelError('it ended without an answer.', { retryable: true });
           this.#failures.delete(connector);

@@ -9,8 +9,8 @@ import { trimConversation } from '../messages/newest-turns.js';
 import type { TurnTools } from '../tools/turn-tools.js';
 import { messagesFor } from './model-messages.js';
 
-/** One model call of a turn. */
-export interface ModelCall {
+/** What the request of a step is made of. */
+export interface Step {
   readonly agent: Agent;
   readonly turn: Turn;
   readonly tools: TurnTools;
@@ -27,14 +27,14 @@ export interface ModelCall {
 }
 
 /** The request of a step to one connection, with what that connection takes. */
-export function modelRequest(connector: ModelConnector, name: string, call: ModelCall): ModelRequest {
-  const { agent, turn, tools, conversation, account, headers } = call;
+export function modelRequest(connector: ModelConnector, name: string, step: Step): ModelRequest {
+  const { agent, turn, tools, conversation, account, headers } = step;
   const { declarations, streamed } = tools;
-  const fitting = fittingMessages(connector, agent, turn, call.messages, declarations);
+  const fitting = fittingMessages(connector, agent, turn, step.messages, declarations);
   return {
     messages: withOwnExtras(withoutRefusedMedia(messagesFor(connector, fitting), connector), name, declarations),
     tools: declarations,
-    params: supportedParams(connector, turn, call.number),
+    params: supportedParams(connector, turn, step.number),
     incremental: turn.incremental,
     streamedTools: streamed,
     requestId: turn.requestId,

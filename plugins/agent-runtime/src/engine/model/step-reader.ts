@@ -3,6 +3,8 @@ import type { ModelEnd, ModelToolCall, ModelToolCallDelta } from '@plugboard/ker
 import { NO_USAGE, SHAPE_LIMITS, type Usage } from '@plugboard/kernel/contracts';
 
 const NONE: readonly string[] = [];
+/** Of a connector, or of an interceptor around it. */
+const NOT_A_BATCH = 'an answer of a model has something else than arrays of events; write yield [event]';
 
 interface StreamedCall {
   readonly id: string;
@@ -47,6 +49,7 @@ export class StepReader {
    * @throws ModelError if a call is another than it began, or for too many calls.
    */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
+    if (!Array.isArray(batch)) throw new Error(NOT_A_BATCH);
     this.#onRead?.(batch);
     let shown: AgentEvent[] | undefined;
     for (let i = 0; i < batch.length; i++) {

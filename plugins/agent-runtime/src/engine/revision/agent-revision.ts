@@ -7,7 +7,7 @@ import type {
   ToolInterceptor,
   ToolSource,
 } from '@plugboard/kernel';
-import { type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import { type ModelInterceptor, type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../../config.js';
 import { agentOf } from '../directory/agent.js';
 import { checkParams } from '../directory/check-params.js';
@@ -23,6 +23,7 @@ export interface Configuration {
   readonly tools: Extensions<ToolSource>;
   readonly interceptors: Extensions<Interceptor>;
   readonly toolInterceptors: Extensions<ToolInterceptor>;
+  readonly modelInterceptors: Extensions<ModelInterceptor>;
 }
 
 /**
@@ -46,13 +47,13 @@ export class AgentRevision {
    * @throws Error if a prompt file cannot be read.
    */
   constructor(configuration: Configuration, { clock, ids, log, resolvePath }: PluginContext, failures: ConnectionFailures) {
-    const { settings, models, interceptors, toolInterceptors } = configuration;
+    const { settings, models, interceptors, toolInterceptors, modelInterceptors } = configuration;
     this.#settings = settings;
     this.#connectors = fixedView(models);
     const tools = fixedView(configuration.tools);
     this.directory = new Directory(settings, this.#connectors, tools, resolvePath);
     this.toolboxes = new Toolboxes(tools, log);
-    this.models = new ModelCalls(this.#connectors, clock, ids, log, failures);
+    this.models = new ModelCalls(this.#connectors, fixedView(modelInterceptors), clock, ids, log, failures);
     this.interceptors = fixedView(interceptors);
     this.toolInterceptors = fixedView(toolInterceptors);
   }

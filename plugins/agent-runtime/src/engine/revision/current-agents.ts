@@ -9,7 +9,7 @@ import {
   ToolInterceptors,
   ToolSources,
 } from '@plugboard/kernel';
-import type { Reconfiguration } from '@plugboard/kernel/contracts';
+import { ModelInterceptors, type Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../../config.js';
 import { checkParams } from '../directory/check-params.js';
@@ -66,5 +66,6 @@ function configuration(settings: RuntimeSettings, extensions: <T>(point: Extensi
     tools: extensions(ToolSources),
     interceptors: extensions(Interceptors),
     toolInterceptors: extensions(ToolInterceptors),
+    modelInterceptors: extensions(ModelInterceptors),
   };
 }

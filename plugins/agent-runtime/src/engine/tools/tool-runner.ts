@@ -132,7 +132,7 @@ export class ToolRunner {
     const { turn, toolbox, pending } = running;
     const started = this.#clock.monotonic();
     const headers: Record<string, string> = {};
-    const span = startSpan('tool', () => ({ turn, id, entry: asked?.entry, tool: asked?.name, headers }));
+    const span = startSpan('tool', () => ({ turn, id, name, entry: asked?.entry, tool: asked?.name, headers }));
     try {
       const known = toolbox.tools.get(name);
       const run = () => this.#outcome(own, known, running, headers);

@@ -102,6 +102,7 @@ class AgentLoop {
     for (let step = 1; ; step++) {
       const messages = step === 1 ? conversation : [...conversation, ...this.#transcript.messages().slice(lead)];
       const answered = await this.#callModel(step, messages);
+      if (!answered) return;
       const { calls, reason, named } = answered.read;
       const end =
         calls.length > 0
@@ -131,8 +132,11 @@ class AgentLoop {
     return asking !== undefined;
   }
 
-  /** Writes what the model answers, up to the last batch. */
-  async #callModel(step: number, messages: readonly Message[]): Promise<Answered> {
+  /**
+   * Writes what the model answers, up to the last batch. Returns undefined if the turn ends instead,
+   * because its budget is spent.
+   */
+  async #callModel(step: number, messages: readonly Message[]): Promise<Answered | undefined> {
     const { agent, ids, revision } = this.#context;
     const { turn, conversation } = this.#begun;
     const { account } = this.#memory;
@@ -145,12 +149,13 @@ class AgentLoop {
     const read = new StepReader(ids, this.#tools.streamed, (batch) => this.#memory.say(batch));
     let last: Batch;
     let prefix = '';
+    // A turn that goes on does not begin again: it forces no tool call.
+    const number = this.#spent.steps + step;
     try {
-      // A turn that goes on does not begin again: it forces no tool call.
-      const number = this.#spent.steps + step;
-      const call = { agent, turn, tools: this.#tools, conversation, number, messages, account, headers };
-      const request = (connector: ModelConnector, name: string) => modelRequest(connector, name, call);
-      const answer = await models.ask(agent.connections, request, turn.signal, asker, mayTrim(turn, agent));
+      const made = { agent, turn, tools: this.#tools, conversation, number, messages, account, headers };
+      const request = (connector: ModelConnector, name: string) => modelRequest(connector, name, made);
+      const caller = models.caller(turn, step);
+      const answer = await models.ask(agent.connections, request, turn.signal, asker, caller, mayTrim(turn, agent));
       const { connection, asked, first, rest } = answer;
       span.set({ connection });
       read.connection = connection;
@@ -172,6 +177,11 @@ class AgentLoop {
       span.end();
     } catch (error) {
       span.fail(error);
+      if (number > 1 && isBudgetSpent(error)) {
+        this.#count(read);
+        await this.#write(this.#cut('budget', 'The agent reached its budget before it finished.'));
+        return undefined;
+      }
       if (!(error instanceof ModelError)) {
         const refusal = toolRefusal(error, this.#tools, turn);
         if (refusal instanceof TurnError && refusal.code === 'crashed') models.log.error({ ...asker }, refusal.message);
@@ -180,9 +190,13 @@ class AgentLoop {
       if (!turn.signal.aborted) models.onFailure(read.connection, error, asker);
       throw modelFailed(error);
     }
-    this.#usage = addUsage(this.#usage, read.usage);
-    this.#hasText ||= read.hasText;
+    this.#count(read);
     return { read, last, prefix };
+  }
+
+  #count({ usage, hasText }: StepReader): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.#hasText ||= hasText;
   }
 
   /**
@@ -202,9 +216,7 @@ class AgentLoop {
     // A turn that ends with calls of the client needs no further model call.
     const exceeded = exceededLimit(this.#limits, endsWithClientCalls ? { ...spent, steps: 0 } : spent);
     if (exceeded) {
-      const { limit, text } = exceeded;
-      const said: Batch = this.#hasText ? [] : [{ type: 'text', text }];
-      return [...last, ...said, { ...this.#finished('length'), limit }];
+      return [...last, ...this.#cut(exceeded.limit, exceeded.text)];
     }
 
     const { toolbox } = this.#tools;
@@ -259,9 +271,20 @@ class AgentLoop {
     return { steps: steps + step, toolCalls: this.#toolCalls, tokens: tokens + promptTokens + completionTokens };
   }
 
+  /** The end of a turn by a limit. @param text says so, where the turn has no text. */
+  #cut(limit: NonNullable<TurnFinished['limit']>, text: string): Batch {
+    const said: Batch = this.#hasText ? [] : [{ type: 'text', text }];
+    return [...said, { ...this.#finished('length'), limit }];
+  }
+
   #finished(reason: TurnFinished['reason']): TurnFinished {
     return { type: 'finished', reason, usage: this.#usage };
   }
+}
+
+/** Whether a model interceptor refused a request because a budget is spent. */
+function isBudgetSpent(error: unknown): boolean {
+  return error instanceof TurnError && error.code === 'insufficient_quota';
 }
 
 /** The limit that another step would exceed, if any, and the text that says so. */

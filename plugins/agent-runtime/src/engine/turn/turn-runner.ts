@@ -50,14 +50,14 @@ export class TurnRunner {
    *   one has ended or is overdue.
    */
   async run(task: TurnTask, open: OpenConversation): Promise<void> {
-    const span = startSpan('turn', () => ({ request: task.request }));
+    const span = startSpan('turn', () => ({ request: task.request, turnId: task.turnId }));
     task.defer(() => {
       if (task.state === 'overdue') this.#logOverdue(task.signal.reason, task.request);
-      span.set(task.terminal ? outcomeOf(task.terminal) : {});
+      if (span.isWatched && task.terminal) span.set({ ...outcomeOf(task.terminal), record: task.record });
       span.end();
     });
     try {
-      const context = await this.#admit(task);
+      const context = await this.#admit(task, span.isWatched);
       const conversation = open(context);
       const loaded = await conversation.load();
       try {
@@ -89,8 +89,10 @@ export class TurnRunner {
   /**
    * Admits the turn: within the limits of its credential, of its project and of the server. What it
    * takes is given back when the turn has ended.
+   *
+   * @param isWatched whether a plugin wants its record, whatever it is.
    */
-  async #admit(task: TurnTask): Promise<TurnContext> {
+  async #admit(task: TurnTask, isWatched: boolean): Promise<TurnContext> {
     const { host, clock, ids, pin } = this.#context;
     const { revision } = this.#agents;
     const { signal } = task;
@@ -110,7 +112,7 @@ export class TurnRunner {
     task.defer(() => timer.cancel());
     const isFull = session !== undefined && agent.toolVisibility === 'full';
     // Nobody asks for the record of any other turn.
-    if (session || id !== undefined) task.recorder = new TurnRecorder(task.arrivedAt, clock, isFull, id);
+    if (session || id !== undefined || isWatched) task.recorder = new TurnRecorder(task.arrivedAt, clock, isFull, id);
     const toolbox = agent.tools.length === 0 ? NO_TOOLS : await revision.toolboxes.of(agent.tools, signal);
     return { task, agent, request, signal, revision, toolbox, ids, memory: this.#memory, tools: this.#tools };
   }

@@ -1,4 +1,4 @@
-import type { AgentEvent, Clock } from '@plugboard/kernel';
+import type { AgentEvent, Clock, IdSource } from '@plugboard/kernel';
 import type { Account, Timer, Transcript, TurnEvents, TurnRecord, TurnRequest, WatchedTurn } from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { type Batch, endOf, type TurnEnd } from '../log/batch.js';
@@ -40,6 +40,7 @@ export interface TurnTaskOptions {
   /** Present if the request has an idempotency key. */
   readonly idempotent: IdempotentTurn | undefined;
   readonly clock: Clock;
+  readonly ids: IdSource;
 }
 
 /**
@@ -76,6 +77,8 @@ export class TurnTask {
   /** The events for the caller of the turn. */
   readonly events: TurnEvents;
   readonly #clock: Clock;
+  readonly #ids: IdSource;
+  #turnId: string | undefined;
   readonly #abort = new AbortController();
   /** Made on first use. */
   #ended: PromiseWithResolvers<TurnEnd> | undefined;
@@ -89,13 +92,14 @@ export class TurnTask {
   #absence: Timer | undefined;
   readonly #leaveAccount: () => void;
 
-  constructor({ request, account, fingerprint, idempotent, clock }: TurnTaskOptions) {
+  constructor({ request, account, fingerprint, idempotent, clock, ids }: TurnTaskOptions) {
     this.request = request;
     this.account = account;
     this.#leaveAccount = account.hold();
     this.fingerprint = fingerprint;
     this.idempotent = idempotent;
     this.#clock = clock;
+    this.#ids = ids;
     this.arrivedAt = clock.monotonic();
     // Only a retry of the same request joins a turn that runs.
     this.log = new TurnLog(fingerprint !== undefined);
@@ -106,6 +110,12 @@ export class TurnTask {
   /** Aborts when the turn must end, with the error for the caller as the reason. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** The id of its `Turn`, made on first use. */
+  get turnId(): string {
+    this.#turnId ??= `turn_${this.#ids.base62(20)}`;
+    return this.#turnId;
   }
 
   get hasEnded(): boolean {

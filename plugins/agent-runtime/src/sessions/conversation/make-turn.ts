@@ -6,10 +6,10 @@ import type { TurnContext } from '../../engine/turn/conversation.js';
 import { historyBudget } from '../history/history-view.js';
 
 /** Makes the turn that interceptors and the agent loop receive. */
-export function makeTurn({ agent, request, signal, toolbox, ids }: TurnContext, messages: readonly Message[]): Turn {
+export function makeTurn({ task, agent, request, signal, toolbox }: TurnContext, messages: readonly Message[]): Turn {
   const takesTools = agent.clientTools === 'passthrough';
   return {
-    id: `turn_${ids.base62(20)}`,
+    id: task.turnId,
     agent: agent.name,
     principal: request.principal,
     session: request.session && `api:${request.session.key}`,

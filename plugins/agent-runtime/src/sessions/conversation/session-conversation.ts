@@ -84,7 +84,7 @@ export class SessionConversation implements TurnConversation {
       );
       throw error;
     }
-    const summarizing = this.#summarizeIfDue();
+    const summarizing = this.#summarizeIfDue(turn);
     const { pending } = this.#loaded;
     if (!summarizing) return { turn, usage: undefined, conversation, pending };
     const summarized = await summarizing;
@@ -132,10 +132,10 @@ export class SessionConversation implements TurnConversation {
   }
 
   /** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */
-  #summarizeIfDue(): Promise<SummaryResult> | undefined {
+  #summarizeIfDue(turn: Turn): Promise<SummaryResult> | undefined {
     const { stored, added, budget } = this.#loaded;
     if (!this.#history.maySummarize(stored)) return undefined;
     const due = dueSummary(stored, added, this.#context.agent.history.policy, budget);
-    return due && summarize(this.#context, this.#history, stored, due);
+    return due && summarize(this.#context, turn, this.#history, stored, due);
   }
 }

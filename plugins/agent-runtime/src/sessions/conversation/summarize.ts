@@ -1,5 +1,5 @@
-import type { AgentEvent } from '@plugboard/kernel';
-import type { Summary, Usage } from '@plugboard/kernel/contracts';
+import { type AgentEvent, ModelError, type Turn } from '@plugboard/kernel';
+import { type Summary, TurnError, type Usage } from '@plugboard/kernel/contracts';
 import { startSpan } from '../../engine/diagnostics/channels.js';
 import type { ModelAnswer } from '../../engine/model/model-calls.js';
 import { StepReader } from '../../engine/model/step-reader.js';
@@ -21,10 +21,11 @@ export interface SummaryResult {
  * Asks the agent's model for the due summary and stores it with the session. A failure is logged
  * and does not fail the turn.
  *
- * @throws the signal's reason if it aborts meanwhile.
+ * @throws the signal's reason if it aborts meanwhile; TurnError if a model interceptor refuses.
  */
 export async function summarize(
   { agent, request: { requestId, user }, revision: { models }, ids, signal }: TurnContext,
+  turn: Turn,
   history: SessionHistory,
   stored: LoadedSession,
   due: DueSummary,
@@ -34,12 +35,14 @@ export async function summarize(
   const span = startSpan('summary', () => ({ session: history.id, connections: agent.connections, headers }));
   const read = new StepReader(ids);
   let summary: Summary;
+  let isAsked = false;
   try {
     const messages = summaryRequest(stored.messages, due, agent.contextWindow);
     // Without the agent's parameters: they shape answers (format, length, stop sequences).
     const origin = { requestId, session: history.conversation, user };
     const request = { messages, tools: [], params: {}, incremental: true, ...origin, headers };
-    const answer = await models.ask(agent.connections, () => request, signal, fields);
+    isAsked = true;
+    const answer = await models.ask(agent.connections, () => request, signal, fields, models.caller(turn, 0));
     span.set({ connection: answer.connection });
     summary = { messages: due.messages, text: await readSummary(answer, due, read) };
     span.set({ usage: read.usage });
@@ -48,6 +51,7 @@ export async function summarize(
     span.set({ usage: read.usage });
     span.fail(err);
     signal.throwIfAborted();
+    if (isAsked && isRefusal(err)) throw err;
     history.noteFailedSummary(stored);
     models.log.warn({ err, ...fields }, 'could not summarize a session; messages that do not fit are not sent to the model');
     return { stored, usage: read.usage };
@@ -81,4 +85,9 @@ async function readSummary({ first, rest }: ModelAnswer, due: DueSummary, read: 
   if (read.reason !== 'stop') throw new Error(`the summary ended with "${read.reason}"`);
   if (text.trim() === '') throw new Error('the summary is empty');
   return text.trim();
+}
+
+/** Whether an interceptor refused the request: any other `TurnError` has a failed connection. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof TurnError && error.code !== 'model_failed' && !(error.cause instanceof ModelError);
 }

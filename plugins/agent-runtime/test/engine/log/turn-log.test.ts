@@ -29,6 +29,7 @@ function running({ limit = 64 * MIB, joinable = true }: { limit?: number; joinab
     fingerprint: joinable ? 'f' : undefined,
     idempotent: undefined,
     clock: ambient.clock,
+    ids: ambient.ids,
   });
   turn.start(() => new Promise(() => {}));
   const join = (signal = new AbortController().signal) => turn.join(signal, new Account(budget, undefined));

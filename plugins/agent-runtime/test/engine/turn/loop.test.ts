@@ -28,7 +28,7 @@ t.test('a turn yields started, step, text, usage and finished with the total usa
   t.strictSame(endOf(events), {
     type: 'finished',
     reason: 'stop',
-    usage: { promptTokens: 10, completionTokens: 2, cachedTokens: 1, reasoningTokens: 0 },
+    usage: { promptTokens: 10, completionTokens: 2, cachedTokens: 1, cacheWriteTokens: 0, reasoningTokens: 0 },
   });
 });
 

@@ -6,7 +6,7 @@ import { TurnRecorder } from '../../../src/engine/turn/turn-recorder.js';
 import { interruptedRecord, parseRecord } from '../../../src/sessions/turn-record.js';
 
 const START = Date.UTC(2026, 0, 1);
-const USAGE = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, reasoningTokens: 2 };
+const USAGE = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, cacheWriteTokens: 0, reasoningTokens: 2 };
 const TOOL = { entry: 'files', name: 'read' };
 
 const call = (id: string, more: object = {}): AgentEvent => ({
@@ -181,6 +181,18 @@ t.test('C-241 durations do not change when the clock of the server jumps', async
     steps: [{ start: 0, firstToken: 100, duration: 100 }],
     calls: [{ start: 100, duration: 50 }],
   });
+});
+
+t.test('counts that an older record lacks are 0', async (t) => {
+  const usage = { promptTokens: 5, completionTokens: 7, cachedTokens: 1, reasoningTokens: 2 };
+  const step = { connection: 'm', start: 0 };
+  const stored = { queued: 0, duration: 1, reason: 'stop', usage, steps: [{ ...step, usage }, step], calls: [] };
+  const { usage: total, steps } = parseRecord(JSON.stringify(stored)) ?? {};
+  t.same(total, { ...usage, cacheWriteTokens: 0 });
+  t.same(
+    steps?.map((one) => one.usage),
+    [{ ...usage, cacheWriteTokens: 0 }, undefined],
+  );
 });
 
 t.test('only records are read as such', async (t) => {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent } from '@plugboard/kernel';
 import { Account, Budget, NO_USAGE, TurnError } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/testing';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { TurnTask } from '../../../src/engine/turn/turn-task.js';
 import { collect, endOf, request, ScriptedModel, startRuntime } from '../../harness.js';
@@ -27,6 +27,7 @@ async function turnOf(
     fingerprint,
     idempotent: undefined,
     clock,
+    ids: new SequentialIds(),
   });
   const released: string[] = [];
   for (const name of ['pin', 'permit']) turn.defer(() => released.push(name));

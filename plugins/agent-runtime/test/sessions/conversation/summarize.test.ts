@@ -1,4 +1,5 @@
 import { type Message, ModelError, type ModelRequest, type SessionStore } from '@plugboard/kernel';
+import { type ModelCall, type ModelInterceptor, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { channels } from '../../../src/engine/diagnostics/channels.js';
@@ -38,10 +39,11 @@ interface Scene {
   readonly answer?: (text: string) => readonly ModelStep[];
   readonly store?: SessionStore;
   readonly contextWindow?: number;
+  readonly modelInterceptors?: Record<string, ModelInterceptor>;
 }
 
 /** An agent that answers `x` with `re: x`, and summaries as scripted. */
-async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, contextWindow }: Scene) {
+async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, contextWindow, modelInterceptors }: Scene) {
   let summaries = 0;
   const model = new ScriptedModel((asked) => {
     if (isForSummary(asked)) return summary?.(++summaries, asked) ?? answerWith(`summary ${++summaries}`);
@@ -58,6 +60,7 @@ async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, con
     models: { fast: model },
     clock,
     ...(store && { store }),
+    ...(modelInterceptors && { modelInterceptors }),
   });
   const warnings = () => app.lines.filter(({ level }) => level === 'warn');
   const asked = () => model.asked.filter((one) => !isForSummary(one)).map(({ messages }) => messages);
@@ -348,4 +351,59 @@ t.test('a replayed answer includes the usage of a summary', async (t) => {
   const third = request(scene.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } });
   await collect(scene.runtime.run(third));
   t.strictSame(counted, [20]);
+});
+
+t.test('model interceptors see the request for a summary as step 0 of its turn', async (t) => {
+  const seen: ModelCall[] = [];
+  const scene = await sceneOf({
+    modelInterceptors: {
+      watch: (call, next) => {
+        seen.push(call);
+        return next(call);
+      },
+    },
+  });
+  for (const text of ['one', 'two', 'three']) await scene.send(text);
+  t.match(
+    seen.map(({ step, attempt }) => [step, attempt]),
+    [
+      [1, 1],
+      [1, 1],
+      [0, 1],
+      [1, 1],
+    ],
+  );
+  t.equal(seen[2]?.turnId, seen[3]?.turnId);
+  t.match(seen[2], { session: 'api:s', connection: 'fast', request: { messages: [{ role: 'system' }, { role: 'user' }] } });
+});
+
+t.test('a model interceptor that refuses a summary ends the turn', async (t) => {
+  for (const code of ['insufficient_quota', 'forbidden'] as const) {
+    const scene = await sceneOf({
+      modelInterceptors: {
+        refuse: (call, next) => {
+          if (call.step === 0) throw new TurnError(code, 'No.');
+          return next(call);
+        },
+      },
+    });
+    for (const text of ['one', 'two']) await scene.send(text);
+    t.match(endOf(await scene.send('three')), { type: 'failed', failure: { code, message: 'No.' } });
+    t.equal(scene.forSummaries().length, 0);
+    t.equal(scene.asked().length, 2);
+  }
+});
+
+t.test('a defect of a model interceptor at a summary leaves the summary out, as any other failure', async (t) => {
+  const scene = await sceneOf({
+    modelInterceptors: {
+      break: (call, next) => {
+        if (call.step === 0) throw new Error('a defect');
+        return next(call);
+      },
+    },
+  });
+  for (const text of ['one', 'two']) await scene.send(text);
+  t.equal(textOfEvents(await scene.send('three')), 're: three');
+  t.match(scene.warnings(), [{ err: { message: 'a defect' } }]);
 });
