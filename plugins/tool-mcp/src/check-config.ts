@@ -12,7 +12,9 @@ const FORMS = {
 export function checkConfig(config: McpConfig): readonly ConfigProblem[] {
   const { command, url, headers = {} } = config;
   if (command === undefined && url === undefined) {
-    return [{ path: [], message: 'has neither `command` nor `url`: set `command` to run a server, `url` to reach one over HTTP' }];
+    return [
+      { path: [], message: 'has neither `command` nor `url`: set `command` to run a server, `url` to reach one over HTTP' },
+    ];
   }
   if (command !== undefined && url !== undefined) return [{ path: ['url'], message: 'cannot be set together with `command`' }];
   const form = command === undefined ? 'url' : 'command';

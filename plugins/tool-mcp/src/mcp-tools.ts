@@ -1,4 +1,13 @@
-import { audit, type Clock, type Lifecycle, type Logger, type Principal, type Tool, type ToolCall, type ToolSource } from '@plugboard/kernel';
+import {
+  audit,
+  type Clock,
+  type Lifecycle,
+  type Logger,
+  type Principal,
+  type Tool,
+  type ToolCall,
+  type ToolSource,
+} from '@plugboard/kernel';
 import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
 import type { McpConfig } from './config.js';
 import {
@@ -103,7 +112,8 @@ export class McpTools implements ToolSource, Lifecycle {
   /** While the server is away, it is restarted, and its tools stay declared. */
   health(): ReturnType<NonNullable<Lifecycle['health']>> {
     if (this.#connection) return { state: 'ok' };
-    if (this.#options.runs === 'elsewhere') return { state: 'degraded', reason: 'the MCP server cannot be reached and is tried again' };
+    if (this.#options.runs === 'elsewhere')
+      return { state: 'degraded', reason: 'the MCP server cannot be reached and is tried again' };
     return { state: 'degraded', reason: 'the MCP server has ended and is restarted; the log has its last lines' };
   }
 

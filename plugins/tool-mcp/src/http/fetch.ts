@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Clock } from '@plugboard/kernel';
-import { Account } from '@plugboard/kernel/contracts';
+import type { Account } from '@plugboard/kernel/contracts';
 import { HttpFailure } from './http-failure.js';
 import { isEventStream, readBody } from './read-body.js';
 

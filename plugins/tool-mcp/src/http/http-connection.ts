@@ -1,4 +1,11 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type StandardSchemaV1, type Tool } from '@modelcontextprotocol/client';
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type StandardSchemaV1,
+  type Tool,
+} from '@modelcontextprotocol/client';
 import type { ToolCall } from '@plugboard/kernel';
 import type { Account, Timer } from '@plugboard/kernel/contracts';
 import {
@@ -126,7 +133,8 @@ export class HttpConnection implements McpConnection {
   }
 
   failure(error: unknown, isLate: boolean): string {
-    const status = error instanceof SdkHttpError ? statusAtStart(this.#peer, error.status, this.redact(textOf(error))) : undefined;
+    const status =
+      error instanceof SdkHttpError ? statusAtStart(this.#peer, error.status, this.redact(textOf(error))) : undefined;
     if (isLate) return `${this.#peer} did not answer in time: check \`url\`, and that it is an MCP server`;
     return this.#ending ?? failureIn(error)?.message ?? status ?? otherProtocol(this.#peer, error);
   }

@@ -90,7 +90,10 @@ export class HttpTransport implements Transport {
     await this.#inner.terminateSession();
   }
 
-  async #request(message: Extract<JSONRPCMessage, { id: unknown; method: string }>, options: TransportSendOptions): Promise<void> {
+  async #request(
+    message: Extract<JSONRPCMessage, { id: unknown; method: string }>,
+    options: TransportSendOptions,
+  ): Promise<void> {
     const { id } = message;
     const own = new AbortController();
     const exchange: Exchange = { isStream: false, failure: undefined };

@@ -10,7 +10,6 @@ import { withOwnSignal } from './own-signal.js';
 import { progressOf } from './progress.js';
 import { readList, type ToolList } from './tool-list.js';
 
-
 /** One MCP session over one transport, from `initialize` to its end. */
 export class Connection implements McpConnection {
   readonly #transport: McpTransport;
@@ -36,9 +35,7 @@ export class Connection implements McpConnection {
 
   async list(signal: AbortSignal): Promise<ToolList> {
     if (!this.#client.getServerCapabilities()?.tools) return { listed: [], isCut: false };
-    return readList((cursor) =>
-      this.#request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, signal),
-    );
+    return readList((cursor) => this.#request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, signal));
   }
 
   call(
