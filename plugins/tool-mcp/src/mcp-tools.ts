@@ -139,7 +139,9 @@ export class McpTools implements ToolSource, Lifecycle {
     const limit = this.#limit(outer);
     try {
       await connection.open(limit.signal);
-      this.#use(await connection.list(limit.signal));
+      const list = await connection.list(limit.signal);
+      if (connection.ending() !== undefined) throw new Error('it ended');
+      this.#use(list);
     } catch (error) {
       const reason = connection.failure(error, limit.signal.aborted); // before it is closed here
       this.#closing = connection.close();

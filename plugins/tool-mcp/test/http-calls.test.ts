@@ -1,25 +1,7 @@
 import { checkOptions, eventually } from '@plugboard/testing';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import plugin from '../src/index.js';
-import { entry } from './entry.js';
-import { ERAS, type Era, type McpServer, mcpServer } from './http-server.js';
-
-/** A server of an era, and an entry that is ready. */
-async function started(t: Test, era: Era, prepare: (server: McpServer) => void = () => {}, options: object = {}) {
-  const server = await mcpServer(t, era);
-  prepare(server);
-  const files = entry(t, { url: server.url, ...options });
-  await files.start();
-  await files.logged(/is ready/);
-  return { server, files };
-}
-
-/** Runs a test against a server of each era. */
-function inBothEras(name: string, run: (t: Test, era: Era) => Promise<void>) {
-  t.test(name, async (t) => {
-    for (const era of ERAS) await t.test(`${era} era`, (t) => run(t, era));
-  });
-}
+import { inBothEras, started } from './http-started.js';
 
 inBothEras('MCP-1 finds the revision of the server, lists all its pages and calls its tools', async (t, era) => {
   const { server, files } = await started(t, era, (server) => {

@@ -1,24 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { eventually } from '@plugboard/testing';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { entry } from './entry.js';
-import { ERAS, type Era, type McpServer, mcpServer } from './http-server.js';
-
-async function started(t: Test, era: Era, prepare: (server: McpServer) => void = () => {}, options: object = {}) {
-  const server = await mcpServer(t, era);
-  prepare(server);
-  const files = entry(t, { url: server.url, ...options });
-  await files.start();
-  await files.logged(/is ready/);
-  return { server, files };
-}
-
-function inBothEras(name: string, run: (t: Test, era: Era) => Promise<void>) {
-  t.test(name, async (t) => {
-    for (const era of ERAS) await t.test(`${era} era`, (t) => run(t, era));
-  });
-}
+import { type McpServer, mcpServer } from './http-server.js';
+import { inBothEras, started } from './http-started.js';
 
 inBothEras('MCP-2 a server that is away fails calls at once, and is tried again until it is back', async (t, era) => {
   const { server, files } = await started(t, era);
@@ -169,9 +155,10 @@ inBothEras(
     const { server, files } = await started(t, era);
     server.list = [server.tool('echo', { description: 'new' }), server.tool('added')];
     await server.changed();
-    await eventually(() => files.clock.pending > 0);
-    files.clock.advance(100);
-    await files.logged(/has changed its tools/);
+    await eventually(() => {
+      files.clock.advance(100);
+      return files.names().includes('added');
+    });
     t.strictSame(files.names(), ['echo', 'added']);
     const line = files.lines.find(({ event }) => event === 'tools_changed');
     const digest = /^sha256:[0-9a-f]{64}$/;
@@ -187,7 +174,8 @@ inBothEras(
       const before = opened();
       await eventually(() => server.streams.size > 0);
       server.cut();
-      await eventually(() => files.clock.pending > 0);
+      await eventually(() => server.streams.size === 0);
+      files.clock.advance(900);
       t.equal(opened(), before, 'not before a second is over');
       await eventually(() => {
         files.clock.advance(500);

@@ -175,6 +175,7 @@ export class HttpConnection implements McpConnection {
 
   /** Sends a request, and once more in a new session if the server forgot the one in use. */
   async #inSession<T>(signal: AbortSignal, work: (session: HttpSession, signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#ending !== undefined) throw new HttpFailure('away', this.#ending);
     const session = this.#session;
     const send = (session: HttpSession) => withOwnSignal(signal, (signal) => session.run(() => work(session, signal)));
     try {
