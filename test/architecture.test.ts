@@ -155,6 +155,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
   'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'http', 'process', 'protocol', 'tools', 'errors'],
+  'plugins/tool-http': ['', 'exchange', 'request', 'operation', 'schema', 'document', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'testing', 'answer', 'request'],

@@ -39,6 +39,16 @@ import { parseCompaction, parseRequest } from '../../plugins/open-responses/src/
 import type { RequestTool } from '../../plugins/open-responses/src/request/request.js';
 import { addedTo, joinCarried } from '../../plugins/open-responses/src/service/carried.js';
 import { visibleMessages } from '../../plugins/open-responses/src/service/visible-messages.js';
+import { OpenApiDocument } from '../../plugins/tool-http/src/document/document.js';
+import { operationsOf } from '../../plugins/tool-http/src/document/operations.js';
+import { select } from '../../plugins/tool-http/src/document/select.js';
+import { argumentNames } from '../../plugins/tool-http/src/operation/argument-names.js';
+import { parametersOf } from '../../plugins/tool-http/src/operation/parameters.js';
+import { formText } from '../../plugins/tool-http/src/request/form.js';
+import { cookiePairs, headerText, pathText, queryText } from '../../plugins/tool-http/src/request/styles.js';
+import { Aliases } from '../../plugins/tool-http/src/schema/aliases.js';
+import { SchemaConverter } from '../../plugins/tool-http/src/schema/convert-schema.js';
+import { merge } from '../../plugins/tool-http/src/schema/merge.js';
 import { conversationOf as chatConversationOf } from '../../plugins/transport-chat-completions/src/request/messages.js';
 import { parseRequest as parseChat } from '../../plugins/transport-chat-completions/src/request/validate.js';
 import { itemsOf as itemsOfTurn } from '../../plugins/transport-conversations/src/items/turn-to-items.js';
@@ -168,6 +178,52 @@ const TEXT_CASES: Readonly<Record<string, (text: string) => unknown>> = {
   'messagesOf of Telegram': (text) => telegramMessages(text.slice(0, text.length / 3)),
 };
 
+/** A document with so many operations, and as many parameters for all. */
+function openApiOf(count: number): OpenApiDocument {
+  const parameters = list(count, (at) => ({ name: `p ${at >> 1}`, in: at % 2 ? 'query' : 'header' }));
+  const paths = list(count, (at) => [
+    `/a${at >> 1}/{id}${at}`,
+    { parameters, get: { operationId: `a ${at >> 1}`, tags: [`t${at}`] } },
+  ]);
+  return new OpenApiDocument({ openapi: '3.1.0', paths: Object.fromEntries(paths) });
+}
+
+/** A value of an argument. */
+const valuesOf = (count: number) => list(count, (at) => ({ a: at, b: [at, { c: 'text' }] }));
+const STYLE = { name: 'p', style: 'deepObject', explode: true, allowReserved: true, mediaType: undefined };
+const skip = () => {};
+
+/** What is given so much of something, of one shape. */
+const SIZED_CASES: Readonly<Record<string, (count: number) => unknown>> = {
+  operationsOf: (count) => operationsOf(openApiOf(count), skip),
+  select: (count) => {
+    const names = list(count, (at) => `t${at}`);
+    return select(operationsOf(openApiOf(count), skip), { operations: undefined, tags: names });
+  },
+  parametersOf: (count) => {
+    const document = openApiOf(count);
+    const [operation] = operationsOf(document, skip);
+    return operation && parametersOf(document, operation, new Set());
+  },
+  argumentNames: (count) =>
+    argumentNames(
+      list(count, (at) => ({ name: `${'query_'.repeat(at % 3)}${at >> 2}`, in: 'query' })),
+      new Aliases(),
+    ),
+  merge: (count) => merge(list(count, (at) => ({ type: 'object', properties: { [`p${at}`]: {}, p: {} }, required: ['p'] }))),
+  'SchemaConverter.convert': (count) => {
+    const properties = Object.fromEntries(list(count, (at) => [`p ${at}`, { $ref: '#/x' }]));
+    const document = new OpenApiDocument({ x: { allOf: list(9, () => ({ type: 'string' })) } });
+    const schema = { type: 'object', properties, allOf: list(count, (at) => ({ properties: { [at]: {} } })) };
+    return new SchemaConverter(document, new Aliases()).convert(schema);
+  },
+  queryText: (count) => queryText(STYLE, valuesOf(count)),
+  pathText: (count) => pathText(STYLE, valuesOf(count)),
+  headerText: (count) => headerText(STYLE, valuesOf(count)),
+  cookiePairs: (count) => cookiePairs(STYLE, valuesOf(count)),
+  formText: (count) => formText(Object.fromEntries(valuesOf(count).entries()), {}),
+};
+
 /** Exported functions that take lists, and need no case, with the reason. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   approvalNotice: 'its calls are limited, and each is cut',
@@ -218,6 +274,11 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   headOf: 'fields of one object',
   ignoredParamsHeader: 'at most 32 names',
   joined: 'joins constant parts',
+  fieldsOf: 'one value',
+  isFields: 'one value',
+  listOf: 'one value',
+  textOf: 'one value',
+  describe: 'one text, cut',
 };
 
 const FOLDERS = [
@@ -227,6 +288,7 @@ const FOLDERS = [
   'plugins/model-ai-sdk/src/request',
   'plugins/model-openai/src/request',
   'plugins/open-responses/src/{items,request,service}',
+  'plugins/tool-http/src/{document,schema,operation,request}',
   'plugins/transport-chat-completions/src/request',
   'plugins/transport-conversations/src/{items,turns}',
   'plugins/transport-messages/src/request',
@@ -259,7 +321,9 @@ t.test('work that is not linear is found', async (t) => {
 t.test('S-64 every converter has a case, or a reason to have none', async (t) => {
   const found = new Set(converters());
   t.ok(found.size > 50, `${found.size} converters`);
-  const covered = new Set([...Object.keys(CASES), ...Object.keys(TEXT_CASES)].map((name) => name.replace(/ .*/, '')));
+  const covered = new Set(
+    [...Object.keys(CASES), ...Object.keys(SIZED_CASES), ...Object.keys(TEXT_CASES)].map((name) => name.replace(/ .*/, '')),
+  );
   t.strictSame(
     [...found].filter((name) => !covered.has(name) && LEFT_OUT[name] === undefined),
     [],
@@ -282,6 +346,15 @@ t.test('S-64 twice the conversation takes twice the time', async (t) => {
       }, SIZE);
       if (fault !== undefined) faults.push(`${name}, ${shape}: ${fault}`);
     }
+  }
+  t.strictSame(faults, []);
+});
+
+t.test('S-64 twice the document, or the argument, takes twice the time', async (t) => {
+  const faults: string[] = [];
+  for (const [name, run] of Object.entries(SIZED_CASES)) {
+    const fault = await faultOfDoubling((n) => () => run(n), SIZE);
+    if (fault !== undefined) faults.push(`${name}: ${fault}`);
   }
   t.strictSame(faults, []);
 });

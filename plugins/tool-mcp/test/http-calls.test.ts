@@ -23,7 +23,7 @@ t.test('MCP-4 each request of the new era names its version, method and tool, an
       server.tool('übersicht', { inputSchema: { type: 'object', properties } }),
       server.tool('wrong', { inputSchema: wrong }),
     ];
-    server.tools['übersicht'] = (call) => call.answer({ content: [] });
+    server.tools.übersicht = (call) => call.answer({ content: [] });
   });
   t.strictSame(files.names(), ['übersicht']);
   t.ok(files.lines.some((line) => line.tool === 'wrong' && /was skipped: its x-mcp-header "A"/.test(line.msg)));

@@ -52,10 +52,15 @@ MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6');
  */
 export class AddressPolicy {
   readonly #allowed: (address: string) => boolean;
+  readonly #resolve: typeof lookup;
 
-  /** @param allowed whether an address that is not public may be connected to. */
-  constructor(allowed: (address: string) => boolean = () => false) {
+  /**
+   * @param allowed whether an address that is not public may be connected to.
+   * @param resolve resolves names, by default as the system does.
+   */
+  constructor(allowed: (address: string) => boolean = () => false, resolve = lookup) {
     this.#allowed = allowed;
+    this.#resolve = resolve;
   }
 
   /** @param address IPv4 or IPv6. Anything else is refused. */
@@ -69,7 +74,7 @@ export class AddressPolicy {
    * is an address: check that with `allows`.
    */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    this.#resolve(hostname, { ...options, all: true }, (error, addresses) => {
       const found = error ? [] : (addresses as LookupAddress[]).filter(({ address }) => this.allows(address));
       const [first] = found;
       if (error || !first) callback(error ?? new Error('its address is private'), '', 0);

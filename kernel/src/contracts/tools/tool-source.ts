@@ -30,7 +30,19 @@ export interface ToolSource {
 export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', {
   discipline: 'by-name',
   shape: { 'single?': 'boolean', tools: 'function' },
+  describe: (source) => countOf(source).map((tools) => ({ kind: 'detail', label: 'tools', text: String(tools) })),
 });
+
+/** How many tools a source has: nothing if it has one, or knows none before the server starts. */
+function countOf(source: ToolSource): readonly number[] {
+  try {
+    const tools = source.single ? [] : source.tools(AbortSignal.abort());
+    if (tools instanceof Promise) tools.catch(() => {}); // a listing waits for nothing
+    return Array.isArray(tools) && tools.length > 0 ? [tools.length] : [];
+  } catch {
+    return []; // reported where the tools are used
+  }
+}
 
 /**
  * A tool that a model may call.
