@@ -35,7 +35,7 @@ export default definePlugin({
 });
 
 /** Connects over HTTP to the server of a URL, or runs the server of a command. */
-function connector(context: PluginContext<McpConfig>): (events: ConnectionEvents) => McpConnection {
+function connector(context: PluginContext<McpConfig>): (events: ConnectionEvents, stopping: AbortSignal) => McpConnection {
   const { config, entry, resolvePath, clock, log, ids, budgets } = context;
   const newAccount = () => new Account(budgets.memory, undefined, entry);
   if (config.url !== undefined) {
@@ -43,7 +43,7 @@ function connector(context: PluginContext<McpConfig>): (events: ConnectionEvents
     const { headers = {} } = config;
     const revision = new KnownRevision(clock);
     const options = { url, headers, revision, entry, clock, ids, newAccount, redact: redactorOf(url, headers) };
-    return (events) => new HttpConnection(options, events);
+    return (events, stopping) => new HttpConnection({ ...options, stopping }, events);
   }
   const launch = launchOf(config.command ?? '', config, resolvePath);
   return (events) => new Connection(new ChildProcessTransport(launch, clock, log, newAccount()), events);

@@ -1,13 +1,4 @@
-import {
-  audit,
-  type Clock,
-  type Lifecycle,
-  type Logger,
-  type Principal,
-  type Tool,
-  type ToolCall,
-  type ToolSource,
-} from '@plugboard/kernel';
+import { audit, type Clock, type Lifecycle, type Logger, type Tool, type ToolCall, type ToolSource } from '@plugboard/kernel';
 import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
 import type { McpConfig } from './config.js';
 import {
@@ -23,6 +14,7 @@ import {
 } from './errors/errors.js';
 import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
 import { MAX_LIST, MAX_TOOLS, type ToolList } from './protocol/tool-list.js';
+import { metaOf } from './tools/call-meta.js';
 import { type ListedTool, listedTools } from './tools/listed-tools.js';
 import { toolChanges } from './tools/tool-changes.js';
 import { toolResultOf } from './tools/tool-result.js';
@@ -42,8 +34,11 @@ const CHANGES_SETTLE = 100;
 const MIN_INTERVAL = 1000;
 
 interface McpToolsOptions {
-  /** Creates a connection to the server, for the start and for each restart. */
-  readonly connect: (events: ConnectionEvents) => McpConnection;
+  /**
+   * Creates a connection to the server, for the start and for each restart.
+   * @param stopping aborted when the entry stops: ends what is left of earlier connections.
+   */
+  readonly connect: (events: ConnectionEvents, stopping: AbortSignal) => McpConnection;
   /** Whether the server is a process of this entry, or runs elsewhere. */
   readonly runs: 'here' | 'elsewhere';
   /** A number from 0 to 1: spreads the attempts of many to reach one server. */
@@ -128,14 +123,15 @@ export class McpTools implements ToolSource, Lifecycle {
 
   async #open(outer?: AbortSignal): Promise<void> {
     let hasChanged = false;
-    const connection: McpConnection = this.#options.connect({
+    const events: ConnectionEvents = {
       ended: () => this.#onEnd(connection),
       toolsChanged: () => {
         hasChanged = true;
         if (this.#connection === connection) this.#readSoon();
       },
       violation: (error) => this.#log.debug(`the MCP server violated the protocol: ${error.message.slice(0, 500)}`),
-    });
+    };
+    const connection = this.#options.connect(events, this.#stopping.signal);
     const limit = this.#limit(outer);
     try {
       await connection.open(limit.signal);
@@ -278,37 +274,4 @@ export class McpTools implements ToolSource, Lifecycle {
     const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));
     return { signal: AbortSignal.any([late.signal, this.#stopping.signal, outer]), cancel: () => timer.cancel() };
   }
-}
-
-/** Headers of a call that MCP defines keys for in `_meta`: those of the trace (SEP-414). */
-const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage'];
-
-/** Keys of `_meta` have a prefix, unless MCP defines them. */
-const PRINCIPAL = 'plugboard/principal';
-/** The same for the same call, so that a server can refuse the second of two. */
-const IDEMPOTENCY_KEY = 'plugboard/idempotency-key';
-
-/**
- * Returns the `_meta` of a call, which the model neither writes nor sees.
- *
- * @param forward whether it names the caller. The credential is never included.
- */
-function metaOf(call: ToolCall, forward: McpConfig['forward']): Readonly<Record<string, unknown>> {
-  const { headers, principal, turnId, index } = call;
-  const trace = TRACE_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]));
-  return {
-    ...Object.fromEntries(trace),
-    [IDEMPOTENCY_KEY]: `${turnId}/${index}`,
-    ...(forward === 'principal' && { [PRINCIPAL]: callerOf(principal) }),
-  };
-}
-
-/** In the open scope only the project is known. */
-function callerOf({ project, token, subject, claims }: Principal): Readonly<Record<string, unknown>> {
-  return {
-    project,
-    ...(token !== undefined && { token }),
-    ...(subject !== undefined && { subject }),
-    ...(claims !== undefined && { claims }),
-  };
 }

@@ -237,6 +237,37 @@ inBothEras('S-07 a redirect to another origin is not followed: nothing is sent t
   t.equal(asked, 0);
 });
 
+inBothEras('S-07 a redirect within the origin is followed, with the body', async (t, era) => {
+  const { server, files } = await started(t, era);
+  server.intercept = ({ method }, response) => {
+    if (method !== 'tools/call' || response.req.url !== '/mcp') return false;
+    response.writeHead(307, { location: '/moved' }).end();
+    return true;
+  };
+  t.equal(await files.text('echo', { a: 1 }), '{"a":1}');
+});
+
+inBothEras('a call that is under way when the server goes away may still end, and stop ends it', async (t, era) => {
+  const { server, files } = await started(t, era);
+  const answers: (() => void)[] = [];
+  const closed = Promise.withResolvers<void>();
+  server.tools.write = (call) => {
+    const write = call.stream();
+    call.response.once('close', () => answers.length === 2 && closed.resolve());
+    answers.push(() => write({ id: call.id, result: { resultType: 'complete', content: [{ type: 'text', text: 'late' }] } }));
+  };
+  const first = files.text('write');
+  const second = t.rejects(files.text('write'), { message: 'the MCP server of tools.files has been stopped' });
+  await eventually(() => answers.length === 2);
+  server.refuse();
+  await t.rejects(files.call('echo'), { code: 'mcp_not_running' });
+  answers[0]?.();
+  t.equal(await first, 'late');
+  await files.stop();
+  await second;
+  await closed.promise;
+});
+
 t.test('stop ends the session, the streams and all timers', async (t) => {
   const { server, files } = await started(t, 'old');
   await eventually(() => server.streams.size > 0);

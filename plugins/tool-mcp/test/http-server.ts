@@ -79,6 +79,8 @@ export async function mcpServer(t: Pick<Test, 'teardown'>, era: Era) {
       await once(server, 'listening');
       scripted.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
     },
+    /** Takes no new connections. */
+    refuse: () => void server.close(),
     async close() {
       server.closeAllConnections();
       server.close();

@@ -23,6 +23,8 @@ export interface HttpSessionOptions {
   readonly revision: KnownRevision;
   readonly clock: Clock;
   readonly ids: IdSource;
+  /** Aborted when the entry stops: ends each session, retired ones too. */
+  readonly stopping: AbortSignal;
 }
 
 interface HttpSessionEvents {
@@ -46,6 +48,8 @@ export class HttpSession {
   readonly #events: HttpSessionEvents;
   readonly #transport: HttpTransport;
   readonly #closing = new AbortController();
+  readonly #stop = () => void this.close();
+  #closed: Promise<void> | undefined;
   #listening: Timer | undefined;
   #running = 0;
   #isRetired = false;
@@ -81,7 +85,8 @@ export class HttpSession {
 
   async open(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { revision } = this.#options;
+    const { revision, stopping } = this.#options;
+    stopping.addEventListener('abort', this.#stop, { once: true });
     const abort = () => void this.#transport.close(); // the SDK's probe knows no signal
     signal.addEventListener('abort', abort, { once: true });
     try {
@@ -115,8 +120,13 @@ export class HttpSession {
     if (this.#running === 0) void this.close();
   }
 
-  async close(): Promise<void> {
-    if (this.#closing.signal.aborted) return;
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#options.stopping.removeEventListener('abort', this.#stop);
     this.#closing.abort();
     this.#listening?.cancel();
     if (this.hasId && !this.#isRetired) {
