@@ -56,7 +56,7 @@ t.test('MCP-5 an elicitation is declined, and the state goes back byte for byte 
   const requestState = 'ünd "so"\n\u0001';
   const { server, files } = await started(t, 'new', (server) => {
     server.tools.write = (call) => {
-      if (call.params.requestState !== undefined && call.params.arguments && 'end' in call.params.arguments)
+      if (call.params.requestState !== undefined && JSON.stringify(call.params.arguments) === '{"end":true}')
         return call.answer({ content: [] });
       const question = {
         method: 'elicitation/create',
