@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The two protocols that are both called MCP: with sessions (2025-11-25), and without (2026-07-28). */
+/** The two protocols called MCP: with sessions (2025-11-25), and without (2026-07-28). */
 export type Era = 'old' | 'new';
 export const ERAS: readonly Era[] = ['old', 'new'];
 

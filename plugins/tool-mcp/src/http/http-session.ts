@@ -138,7 +138,7 @@ export class HttpSession {
     await this.client.close().catch(() => {});
   }
 
-  /** Subscribes to changes of the list, and again when the subscription ends. Waits for the first attempt. */
+  /** Subscribes to changes of the list, and again when the subscription ends. */
   async #listen(failures = 0): Promise<void> {
     if (this.#isOver) return;
     try {
