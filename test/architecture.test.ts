@@ -152,8 +152,11 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events', 'tools'],
+  'plugins/plugin-usage': ['', 'report', 'charging', 'ledger', 'money'],
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
-  'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
+  'plugins/plugin-record': ['', 'commands', 'replay', 'record', 'format'],
+  'plugins/store-sqlite': ['testing', '', 'tables', 'database', 'errors'],
+  'plugins/store-postgres': ['testing', '', 'tables', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'http', 'process', 'protocol', 'tools', 'errors'],
   'plugins/tool-http': ['', 'exchange', 'request', 'operation', 'schema', 'document', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],
@@ -316,6 +319,7 @@ const LIBRARIES = [
   'plugins/open-responses',
   'plugins/turn-routes',
   'plugins/channel-kit',
+  'plugins/store-kit',
 ];
 
 t.test('every plugin has the same files', async (t) => {

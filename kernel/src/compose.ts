@@ -36,8 +36,8 @@ export interface ComposeOptions {
   /** Sections of the configuration to leave out: `['transports']`. */
   readonly omit?: readonly string[];
   /**
-   * Sections to add or to replace. A function receives the section as the configuration has it, with
-   * variables as `${NAME}`, and returns the new one, where `use` can be a plugin object:
+   * Sections to add or to replace. A function receives the section as the configuration has it,
+   * with variables as `${NAME}`, and returns the new one, where `use` can be a plugin object:
    * `{ models: (models) => mapValues(models, () => ({ use: recordedModel })) }`.
    */
   readonly replace?: Readonly<Record<string, object | string | ((section: unknown) => unknown)>>;

@@ -25,7 +25,8 @@ export const kinds = {
  * @param session returns the session of a request, by its caller and the caller's number of
  *   requests so far.
  */
-export async function send(port, { path, fields, complete }, { count, callers, session = () => undefined }) {
+export async function send(port, kind, { count, callers, session = () => undefined }) {
+  const { fields, complete } = kind;
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
   const plain = JSON.stringify(fields);
   let left = count;
@@ -33,7 +34,7 @@ export async function send(port, { path, fields, complete }, { count, callers, s
     for (let sent = 0; left-- > 0; sent++) {
       const session_id = session(number, sent);
       const body = session_id === undefined ? plain : JSON.stringify({ ...fields, session_id });
-      const { text } = await exchange(agent, port, body, path);
+      const { text } = await exchange(agent, port, body, kind);
       if (!complete(text)) throw new Error(`incomplete answer: ${text.slice(-300)}`);
     }
   };
@@ -41,16 +42,14 @@ export async function send(port, { path, fields, complete }, { count, callers, s
   agent.destroy();
 }
 
-/**
- * Milliseconds of `count` requests, one after the other: to the first piece of the body and to its
- * end.
- */
-export async function latencies(port, { fields, complete }, count) {
+/** Milliseconds of `count` requests, one after the other: to the first token and to the end. */
+export async function latencies(port, kind, count) {
+  const { fields, complete } = kind;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const body = JSON.stringify(fields);
   const all = [];
   for (let sent = 0; sent < count; sent++) {
-    const { text, first, end } = await exchange(agent, port, body);
+    const { text, first, end } = await exchange(agent, port, body, kind);
     if (!complete(text)) throw new Error(`incomplete answer: ${text.slice(-300)}`);
     all.push({ first, end });
   }
@@ -59,15 +58,15 @@ export async function latencies(port, { fields, complete }, count) {
 }
 
 /** Opens `count` streams that stay open, and returns a function that closes them. */
-export async function open(port, count) {
+export async function open(port, count, kind = kinds.slow) {
   const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
-  const body = JSON.stringify(kinds.slow.fields);
+  const body = JSON.stringify(kind.fields);
   const requests = [];
   for (let opened = 0; opened < count; opened += 50) {
     await Promise.all(
-      Array.from({ length: 50 }, () => {
+      Array.from({ length: Math.min(50, count - opened) }, () => {
         const { promise, resolve, reject } = Promise.withResolvers();
-        const sent = post(agent, port, body, (answer) => {
+        const sent = post(agent, port, body, kind, (answer) => {
           answer.on('error', () => {});
           answer.on('data', (piece) => String(piece).includes('token000') && resolve());
         });
@@ -82,17 +81,17 @@ export async function open(port, count) {
   };
 }
 
-function exchange(agent, port, body, path) {
+function exchange(agent, port, body, kind) {
   return new Promise((resolve, reject) => {
     const start = performance.now();
     let first;
-    const sent = post(agent, port, body, onAnswer, path);
+    const sent = post(agent, port, body, kind, onAnswer);
     function onAnswer(answer) {
       let text = '';
       answer.setEncoding('utf8');
       answer.on('data', (piece) => {
-        first ??= performance.now() - start;
         text += piece;
+        if (first === undefined && text.includes('token000')) first = performance.now() - start;
       });
       answer.on('end', () => resolve({ text, first, end: performance.now() - start }));
       answer.on('error', reject);
@@ -101,8 +100,8 @@ function exchange(agent, port, body, path) {
   });
 }
 
-function post(agent, port, body, onAnswer, path = '/v1/chat/completions') {
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+function post(agent, port, body, { path = '/v1/chat/completions', headers: own }, onAnswer) {
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...own };
   const where = { agent, host: '127.0.0.1', port, method: 'POST', path, headers };
   const sent = request(where, onAnswer);
   sent.end(body);

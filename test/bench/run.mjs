@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { kinds, latencies, open, send } from './load.mjs';
+import { cpuPer, ratio } from './measure.mjs';
 import { prefill } from './prefill.mjs';
 import { HERE, startModel, startPlain, startPlugboard } from './servers.mjs';
 import { bareNode, fillCompileCache, startToListening } from './start.mjs';
@@ -344,17 +345,6 @@ async function kindRounds(measured, load) {
 /** Sends so many turns of a kind that the figures after them no longer fall. */
 function warm(server, kind, session) {
   return send(server.port, kind, { count: kind.fields.stream ? WARM.stream : WARM.json, callers: CALLERS, session });
-}
-
-/** CPU microseconds of a server per request. */
-async function cpuPer(server, kind, load) {
-  const before = await server.cpu();
-  await send(server.port, kind, load);
-  return ((await server.cpu()) - before) / load.count;
-}
-
-function ratio(values, base) {
-  return summary(values.map((value, round) => value / base[round]));
 }
 
 async function seconds(work) {

@@ -45,7 +45,7 @@ async function listeningServer(checkout, sessions) {
 }
 
 /** Bytes, from the system's own accounting. Without it (not Linux) all are NaN. */
-function residentMemory(pid) {
+export function residentMemory(pid) {
   let status = '';
   try {
     status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -113,7 +113,11 @@ t.test('diagnostics.md: the plugins trace a request, end it when its budget is s
 });
 
 t.test('diagnostics.md: lists all channels', async (t) => {
-  const files = ['agent-runtime/src/engine/diagnostics/channels.ts', 'transport-http/src/exchange/http-channel.ts'];
+  const files = [
+    'agent-runtime/src/engine/diagnostics/channels.ts',
+    'transport-http/src/exchange/http-channel.ts',
+    'plugin-usage/src/charging/charging.ts',
+  ];
   const source = files.map((file) => readFileSync(join(root, 'plugins', file), 'utf8')).join('\n');
   const channels = [...source.matchAll(/hannel(?:<[^\n]*>)?\('(plugboard\.[\w.]+)'\)/g)].map(([, channel]) => channel);
   t.same(

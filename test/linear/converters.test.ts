@@ -11,7 +11,7 @@ import ts from 'typescript';
 import { refuseExtras, withOwnExtras, withoutExtras } from '../../plugins/agent-runtime/src/engine/messages/extra.js';
 import { withoutEarlierMedia } from '../../plugins/agent-runtime/src/engine/messages/media.js';
 import { assertMessages } from '../../plugins/agent-runtime/src/engine/messages/message-shape.js';
-import { newestTurns, trimConversation } from '../../plugins/agent-runtime/src/engine/messages/newest-turns.js';
+import { newestTurns, nextStep, trimConversation } from '../../plugins/agent-runtime/src/engine/messages/newest-turns.js';
 import { prefixOf } from '../../plugins/agent-runtime/src/engine/messages/prefix.js';
 import { resultsInOrder } from '../../plugins/agent-runtime/src/engine/messages/results-in-order.js';
 import { dueSummary, summaryOfAll } from '../../plugins/agent-runtime/src/sessions/history/due-summary.js';
@@ -126,6 +126,7 @@ const CASES: Readonly<Record<string, (messages: Message[]) => unknown>> = {
   withoutExtras,
   historyView: (messages) => historyView({ messages }, [], 'truncate', BUDGET),
   newestTurns: (messages) => newestTurns(messages, 0, [], BUDGET),
+  nextStep: (messages) => nextStep(messages, Math.floor(messages.length / 2)),
   trimConversation: (messages) => trimConversation(messages, 1e9),
   withoutEarlierMedia,
   assertMessages,

@@ -35,7 +35,10 @@ export async function run(files) {
     const { href } = pathToFileURL(file);
     await tap.test(file, { timeout: FILE_TIMEOUT }, async (t) => {
       tests.set(href, t);
-      await import(href);
+      await import(href).catch((error) => {
+        if (error?.code !== 'PROGRAM_MISSING' || process.env.CI) throw error;
+        t.plan(0, error.message); // skipped, on a machine without what CI installs
+      });
     });
   }
   // A server that a failed test left open would keep the process until its time limit.

@@ -10,6 +10,7 @@
  *     plugboard channels   lists the channels of the running server
  *     plugboard pair       lets a sender of a channel in
  *     plugboard outbox     lists replies of channels that failed, and sends them again
+ *     plugboard usage      prints the tokens, money and budgets of a running server
  *     plugboard check      checks the configuration and reports all mistakes
  *     plugboard plugins    lists the loaded plugins, their paths, and what they provide
  *     plugboard schema     prints the JSON Schema of the configuration file, for editors
@@ -21,6 +22,11 @@
  * If the file uses auth-bearer:
  *
  *     plugboard token      creates, lists, revokes and rotates API tokens
+ *
+ * If it uses plugin-record:
+ *
+ *     plugboard replay     runs a recorded turn again, and prints what changed
+ *     plugboard rehearse   runs the newest recorded turns again
  *
  * Results go to standard output, logs and errors to standard error. The exit code is
  *
@@ -54,6 +60,7 @@ import { plugins } from './commands/plugins.js';
 import { reload } from './commands/reload.js';
 import { schema } from './commands/schema.js';
 import { start } from './commands/start.js';
+import { usage } from './commands/usage.js';
 import { reportForeignExit } from './diagnosis/exit-report.js';
 
 const EXIT_FAILURE = 1;
@@ -68,6 +75,7 @@ const commands: Readonly<Record<string, Command>> = {
   channels,
   pair,
   outbox,
+  usage,
   check,
   plugins,
   schema,

@@ -24,6 +24,7 @@ import { TurnImages } from './images/turn-images.js';
 import { loadModel } from './provider/load-provider.js';
 import { probe } from './provider/probe.js';
 import { kindOf, type ProviderKind, withBreakpoints } from './provider/provider-kind.js';
+import { telemetryName } from './provider/telemetry-name.js';
 import { untilAborted } from './provider/until-aborted.js';
 import { modelFingerprint } from './request/answer-data.js';
 import { callOptions, FEATURES, supportsParam } from './request/call-options.js';
@@ -85,6 +86,10 @@ export class AiSdkConnector implements ModelConnector, Lifecycle {
 
   supportsParam(param: string): boolean {
     return supportsParam(param, this.#loaded?.kind) && !this.#loaded?.refusedParams.has(param);
+  }
+
+  get provider(): string | undefined {
+    return this.#loaded && telemetryName(this.#loaded.model.provider);
   }
 
   describe(): readonly Description[] {

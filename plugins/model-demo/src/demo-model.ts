@@ -21,6 +21,7 @@ const PARAMS: readonly string[] = ['max_tokens', 'max_completion_tokens', 'tool_
  */
 export class DemoModel implements ModelConnector {
   readonly model = 'demo';
+  readonly provider = 'plugboard';
   readonly contextWindow = 128_000;
   readonly input = ['text'] as const;
   readonly #pace: number;

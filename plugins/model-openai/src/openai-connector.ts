@@ -17,6 +17,7 @@ import { type Endpoint, parseBaseUrl } from './http/endpoint.js';
 import { ModelExchange } from './http/model-exchange.js';
 import type { Dialect } from './provider/dialect.js';
 import { describeDialect, resolveDialect } from './provider/resolve-dialect.js';
+import { telemetryName } from './provider/telemetry-name.js';
 import { requestBody } from './request/request-body.js';
 
 /** The protocol's sampling parameters and its options for the use of tools. Others are not sent. */
@@ -46,6 +47,7 @@ const PARAMS: ReadonlySet<string> = new Set([
 /** A connection to a server that speaks chat completions. Sockets stay open between requests. */
 export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly model: string;
+  readonly provider: string;
   readonly contextWindow: number;
   readonly input: readonly ('text' | 'image')[];
   readonly #clock: Clock;
@@ -71,6 +73,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#path = path;
     this.#config = config;
     this.#dialect = resolveDialect(config, host, config.model);
+    this.provider = telemetryName(this.#dialect.provider, host);
     this.#fingerprint = modelFingerprint(origin, path, config.model);
     this.#headers = defaultHeaders(config.apiKey, this.#dialect.keyHeader, config.headers);
     const redactor = new Redactor([config.apiKey ?? '', ...Object.values(config.headers)], [origin, host]);

@@ -18,16 +18,14 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { sessionTitle } from '@plugboard/kernel/contracts';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
 import { LogSync } from './database/log-sync.js';
 import { type OpenedDatabase, openDatabase } from './database/open-database.js';
-import { Sweeper } from './database/sweeper.js';
 import { explainError } from './errors/sqlite-error.js';
-import { BadRow, notOpen } from './errors/store-error.js';
-import { encodeMessageList, encodeMessages, sizeOf } from './json/message-json.js';
-import { encodeMetadata } from './json/metadata-json.js';
+import { notOpen } from './errors/store-error.js';
 import type { Fork } from './tables/fork-table.js';
 import { recordSize } from './tables/idempotency-table.js';
 import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';

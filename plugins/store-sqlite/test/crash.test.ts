@@ -6,8 +6,8 @@ import type { Message } from '@plugboard/kernel';
 import t from 'tap';
 import { rounds } from '../../../test/support/rounds.js';
 import { seeded } from '../../../test/support/seeded.js';
+import { turnNumbers } from '../../../test/support/turn-numbers.js';
 import { openStore, session } from './open-store.js';
-import { turnNumbers } from './turn-numbers.js';
 
 const CHILD = fileURLToPath(new URL('fixtures/crashing.mjs', import.meta.url));
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { Sweeper } from '@plugboard/store-kit';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { Sweeper } from '../src/database/sweeper.js';
 import { ANNA, DAY, HOUR, OWNER, openStore, pass, session, turn } from './open-store.js';
 
 const count = (database: DatabaseSync, table: string) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n;

@@ -169,8 +169,8 @@ export interface TurnFinished {
   readonly type: 'finished';
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
   /**
-   * The agent's limit that ended the turn, if one did. `budget`: a model interceptor refused another
-   * step with `insufficient_quota`.
+   * The agent's limit that ended the turn, if one did. `budget`: a model interceptor refused
+   * another step with `insufficient_quota`.
    */
   readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | 'budget' | undefined;
   /** The stop sequence that ended the text, if the model server named it. */

@@ -33,6 +33,11 @@ export interface ModelConnector {
    * Unsupported parameters are left out of its requests.
    */
   supportsParam(param: string): boolean;
+  /**
+   * The provider as the conventions of OpenTelemetry name it (`anthropic`, `aws.bedrock`), for
+   * traces and metrics. Without it, they say `_OTHER`.
+   */
+  readonly provider?: string | undefined;
   /** Facts for `plugboard plugins`: `{ kind: 'detail', label: 'provider', text: 'openai' }`. */
   describe?(): readonly Description[];
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]>;
@@ -47,6 +52,7 @@ export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model
     contextWindow: 'number',
     input: 'array',
     supportsParam: 'function',
+    'provider?': 'string',
     'describe?': 'function',
     stream: 'function',
   },

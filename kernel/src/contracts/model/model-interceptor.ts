@@ -31,7 +31,7 @@ export interface ModelCall {
   readonly principal: Principal;
   /** `api:<key>` if the turn belongs to a session. `request.session` hides the key. */
   readonly session: string | undefined;
-  /** Number of the model call in the turn, from 1; 0 for a summary of the session's oldest turns. */
+  /** Number of the model call in the turn, from 1; 0 for a summary of the oldest turns. */
   readonly step: number;
   /** Number of the request for this step, from 1, over retries and fallbacks. */
   readonly attempt: number;

@@ -14,11 +14,24 @@ interface ExpectedCommand {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+const RECORD = {
+  config: { transports: {}, plugins: { record: {} } },
+  cure: 'install @plugboard/plugin-record, and add "plugins: { record: {} }" to the file',
+};
+
 export const EXPECTED: Readonly<Record<string, ExpectedCommand>> = {
   token: {
     config: { transports: {}, auth: { bearer: {} } },
     summary: 'Creates, lists, rotates and revokes API tokens; needs "auth: { bearer: {} }" in the file',
     cure: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
+  },
+  replay: {
+    ...RECORD,
+    summary: 'Runs a recorded turn offline, and prints what changed; needs "plugins: { record: {} }" in the file',
+  },
+  rehearse: {
+    ...RECORD,
+    summary: 'Runs the newest recorded turns again, and counts what changed; needs "plugins: { record: {} }" in the file',
   },
 };
 

@@ -18,8 +18,8 @@ export interface NativeAnswer {
   /** The provider's own finish reason. Null: the answer ends without one. */
   readonly finish?: string | null;
   /**
-   * Tokens: all of the prompt, those read from the cache, all of the answer, those of thoughts, those
-   * written to the cache.
+   * Tokens: all of the prompt, those read from the cache, all of the answer, those of thoughts,
+   * those written to the cache.
    */
   readonly usage?: readonly [prompt: number, cached: number, answer: number, thoughts: number, written?: number];
 }

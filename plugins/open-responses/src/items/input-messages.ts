@@ -23,8 +23,8 @@ import { answeredBy, CALLS, callOf, RESULTS, resultOf } from './caller-items.js'
 import { assistantContent, onlyText, userContent } from './input-parts.js';
 import { MessageList } from './message-list.js';
 
-/** Calls of one step, as messages show it. */
-const MAX_CALLS = SHAPE_LIMITS.calls.toLocaleString('en');
+/** Calls of one step, as errors show it. A constant would load data of languages at the start. */
+const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 /** Which items a request may hold, and how they are read. */
 export type InputRules = {
@@ -255,7 +255,7 @@ class InputBuilder {
     if (calls?.has(call.id)) {
       throw invalidValue(param, `two calls in a row have the id '${truncate(call.id)}', so their results cannot be told apart`);
     }
-    if (calls && calls.size >= SHAPE_LIMITS.calls) throw invalidValue(param, `a step may have ${MAX_CALLS} calls`);
+    if (calls && calls.size >= SHAPE_LIMITS.calls) throw invalidValue(param, `a step may have ${maxCalls()} calls`);
     calls?.set(call.id, call);
     this.#asking = this.#step;
     this.#sign();

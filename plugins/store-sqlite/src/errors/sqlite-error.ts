@@ -1,4 +1,5 @@
-import { BadRow, cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
+import { BadRow } from '@plugboard/store-kit';
+import { cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
 
 /**
  * By SQLite's result codes (https://sqlite.org/rescode.html): an extended code if it has its own

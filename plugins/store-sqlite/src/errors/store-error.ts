@@ -9,8 +9,6 @@ export type StoreErrorCode =
   | 'disk_full'
   | 'io'
   | 'bad_row'
-  | 'bad_message'
-  | 'bad_metadata'
   | 'sqlite';
 
 /** A failure of the file, and what to do. The message names the file and never a session. */
@@ -64,32 +62,6 @@ export const cannotSync = (path: string, cause: NodeJS.ErrnoException) =>
     `${path}-wal could not be synced to disk (${cause.message}): check the disk and the system log. It is unknown whether the write was stored`,
     { cause },
   );
-
-/** A row that this plugin did not write, before the file is named (`explainError`). */
-export class BadRow extends Error {
-  /** @param place names the row for an operator. */
-  constructor(place: string, problem: string) {
-    super(
-      `${place} ${problem}. Only the session it belongs to is affected: repair the row, delete the session, or restore a backup`,
-    );
-  }
-}
-
-/** Returns the error of a row that cannot be read, so that the others can. */
-export function tryRow<T>(read: () => T): T | BadRow {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof BadRow) return error;
-    throw error;
-  }
-}
-
-export const badMessage = (place: number, problem: string) =>
-  new StoreError('bad_message', `message ${place} of the turn ${problem}, so it could not be read back: the turn was not stored`);
-
-export const badMetadata = (problem: string) =>
-  new StoreError('bad_metadata', `the metadata ${problem}, so it could not be read back: nothing was changed`);
 
 function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);

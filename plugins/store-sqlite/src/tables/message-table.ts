@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Message } from '@plugboard/kernel';
-import { BadRow } from '../errors/store-error.js';
-import { decodeMessage } from '../json/message-json.js';
+import { BadRow, decodeMessage } from '@plugboard/store-kit';
 import { prepareAll, type Statements } from './statements.js';
 
 /** The place of the record of a turn. Its messages have places from 0. */

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Message } from '@plugboard/kernel';
 import type { ExpiryClock, PendingToolCallsOwner } from '@plugboard/kernel/contracts';
-import { BadRow } from '../errors/store-error.js';
-import { decodeMessageList } from '../json/message-json.js';
+import { BadRow, decodeMessageList } from '@plugboard/store-kit';
 import { prepareAll, type Statements } from './statements.js';
 
 const HOUR = 60 * 60_000;

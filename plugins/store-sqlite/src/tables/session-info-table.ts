@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { SessionId, SessionInfo, SessionPage } from '@plugboard/kernel/contracts';
-import { BadRow, tryRow } from '../errors/store-error.js';
-import { decodeMetadata } from '../json/metadata-json.js';
+import { BadRow, decodeMetadata, tryRow } from '@plugboard/store-kit';
 import { columns, prepareAll, type Statements } from './statements.js';
 
 /** Reads the rows of sessions without their messages. */

@@ -11,7 +11,7 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { sizeOf } from '../json/message-json.js';
+import { sizeOf } from '@plugboard/store-kit';
 import { MessageTable } from './message-table.js';
 import type { Usage } from './project-usage.js';
 import { columns, prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';

@@ -1,7 +1,6 @@
 import type { ExpiryClock, InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
+import { BadRow, decodeMessageList, tryRow } from '@plugboard/store-kit';
 import type { OpenedDatabase } from '../database/open-database.js';
-import { BadRow, tryRow } from '../errors/store-error.js';
-import { decodeMessageList } from '../json/message-json.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 
 /** The table of running and interrupted turns: few rows, and no index with running turns. */

@@ -16,6 +16,8 @@ export interface ReceivedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: ChatRequest;
+  /** The body as it was received. */
+  readonly text: string;
   /** Number of its connection, from 1. Requests with the same number shared a connection. */
   readonly connection: number;
   /** Number of events or raw pieces written so far. */
@@ -126,14 +128,16 @@ export class ModelServer {
       return refuse(response, 404, `Invalid URL (${request.method} ${request.url})`);
     }
     const connection = this.#connections.get(request.socket) ?? 0;
+    let sent = '';
     let body: ChatRequest;
     try {
-      body = JSON.parse(await text(request));
+      sent = await text(request);
+      body = JSON.parse(sent);
     } catch {
       // Invalid JSON, or the client disconnected and does not read this.
       return refuse(response, 400, 'We could not parse the JSON body of your request.');
     }
-    const received = new Received(request, body, connection, response);
+    const received = new Received(request, { body, text: sent }, connection, response);
     this.#requests.push(received);
     for (const arrived of this.#arrivals.splice(0)) arrived();
     try {
@@ -150,16 +154,23 @@ class Received implements ReceivedRequest, ScriptedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: ChatRequest;
+  readonly text: string;
   readonly connection: number;
   readonly ended: Promise<'answered' | 'aborted'>;
   sent = 0;
   state: ReceivedRequest['state'] = 'open';
   isDone = false;
 
-  constructor(request: IncomingMessage, body: ChatRequest, connection: number, response: ServerResponse) {
+  constructor(
+    request: IncomingMessage,
+    { body, text }: Pick<ReceivedRequest, 'body' | 'text'>,
+    connection: number,
+    response: ServerResponse,
+  ) {
     this.path = request.url ?? '';
     this.headers = request.headers;
     this.body = body;
+    this.text = text;
     this.connection = connection;
     this.ended = new Promise((resolve) => {
       response.on('close', () => {

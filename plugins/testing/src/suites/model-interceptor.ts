@@ -2,8 +2,8 @@ import { type ModelCall, OPEN } from '@plugboard/kernel/contracts';
 import { modelRequest } from './model-connector.js';
 
 /**
- * A request to a model connection, as a model interceptor receives it: by default the first one of a
- * turn on an open server, with one user message.
+ * A request to a model connection, as a model interceptor receives it: by default the first one of
+ * a turn on an open server, with one user message.
  *
  * ```ts
  * const interceptor = testContext(plugin).contributed(ModelInterceptors);

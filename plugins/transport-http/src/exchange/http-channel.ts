@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /**
  * The tracing channel `plugboard.http` of `node:diagnostics_channel`. It costs nothing without
- * subscribers. Each request publishes its context to `start`, and the same object to `asyncEnd` when
- * its reply has been sent or its connection is closed; an upgrade when it is accepted.
+ * subscribers. Each request publishes its context to `start`, and the same object to `asyncEnd`
+ * when its reply has been sent or its connection is closed; an upgrade when it is accepted.
  *
  * - At the start `{ requestId, method, path, route, headers, logFields }`. `route` is the path of
  *   the route, undefined without one. Subscribers may add to `logFields`: they are in the request's

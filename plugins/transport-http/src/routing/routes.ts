@@ -25,9 +25,10 @@ export interface HttpRoute {
   readonly link?: string;
   /**
    * Who may call. A list: callers whose credential has all of these scopes, for example
-   * `['chat']`; `anyOf`: one of them; `orOpen`: all of them, or any caller of an open server. Others
-   * get 403 before the body is read, and an audit event is logged. `public`: anyone, under any Host; meant for probes. `page`: anyone, under an allowed
-   * Host; meant for files that a browser loads. Under `/v1` all routes require a credential.
+   * `['chat']`; `anyOf`: one of them; `orOpen`: all of them, or any caller of an open server.
+   * Others get 403 before the body is read, and an audit event is logged. `public`: anyone, under
+   * any Host; meant for probes. `page`: anyone, under an allowed Host; meant for files that a
+   * browser loads. Under `/v1` all routes require a credential.
    */
   readonly access: Access;
   /**

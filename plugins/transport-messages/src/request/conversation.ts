@@ -25,8 +25,8 @@ export interface ConversationRules {
 
 /** As many as the protocol allows. */
 const MAX_MESSAGES = 100_000;
-/** Calls of one step, as messages show it. */
-const MAX_CALLS = SHAPE_LIMITS.calls.toLocaleString('en');
+/** Calls of one step, as errors show it. A constant would load data of languages at the start. */
+const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 /**
  * Converts `system` and `messages` to the kernel's messages. Results of tools follow their calls,
@@ -207,7 +207,7 @@ class ConversationReader implements RequestMessages {
       [text, calls, answers] = ['', [], []];
     };
     const add = (call: FunctionCallPart, place: string) => {
-      if (calls.push(call) > SHAPE_LIMITS.calls) throw invalidField(place, `a step may have at most ${MAX_CALLS} tool calls`);
+      if (calls.push(call) > SHAPE_LIMITS.calls) throw invalidField(place, `a step may have at most ${maxCalls()} tool calls`);
     };
     for (const [at, block] of blocks.entries()) {
       const { type, fields, path: place } = block;

@@ -9,8 +9,9 @@ import { type Channel, channel, tracingChannel } from 'node:diagnostics_channel'
  *   turn ended before it was admitted.
  * - `plugboard.step`: `{ turn, step, connections, headers }`. Subscribers may add to `headers`. At
  *   the end `connection`, `usage`, `reason`.
- * - `plugboard.tool`: `{ turn, id, name, entry, tool, headers }`: `name` is the tool's name at the
- *   model. Subscribers may add to `headers`. At the end `isError`.
+ * - `plugboard.tool`: `{ turn, id, name, arguments, entry, tool, headers }`: `name` is the tool's
+ *   name at the model, `arguments` JSON text as the model wrote it. Subscribers may add to
+ *   `headers`. At the end `isError` and `content`, unless the call waits for approval.
  * - `plugboard.summary`: `{ session, connections, headers }`, when a model summarizes the oldest
  *   turns of a session. Subscribers may add to `headers`. At the end `connection`, `usage`.
  * - `plugboard.store`: `{ operation, session }`.

@@ -1,7 +1,7 @@
 import { SHAPE_LIMITS, TurnError } from '@plugboard/kernel/contracts';
 
-/** As messages show it. */
-const CALLS = SHAPE_LIMITS.calls.toLocaleString('en');
+/** As errors show it. A constant would load data of languages at the start. */
+const maxCalls = () => SHAPE_LIMITS.calls.toLocaleString('en');
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -84,7 +84,7 @@ function contentProblem(content: readonly unknown[], parts: Readonly<Record<stri
 function callsProblem(calls: unknown): string | undefined {
   if (calls === undefined) return undefined;
   if (!Array.isArray(calls) || calls.length === 0) return 'has tool_calls that are not a list of calls; leave them out';
-  if (calls.length > SHAPE_LIMITS.calls) return `has ${calls.length} tool_calls; a message may have ${CALLS}`;
+  if (calls.length > SHAPE_LIMITS.calls) return `has ${calls.length} tool_calls; a message may have ${maxCalls()}`;
   const ids = new Set<string>();
   for (const [index, call] of calls.entries()) {
     const { id, type } = isObject(call) ? call : {};

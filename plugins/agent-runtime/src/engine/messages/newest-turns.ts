@@ -26,6 +26,20 @@ export function newestTurns(history: readonly Message[], from: number, added: re
 }
 
 /**
+ * Moves the beginning of a view on to a step, where it stays for several turns: a provider's cache
+ * serves a request up to the first difference. A step is an eighth to a quarter of the messages
+ * that would fit, so few messages have none.
+ *
+ * @param start where the newest turns that fit begin.
+ */
+export function nextStep(history: readonly Message[], start: number): number {
+  const step = 2 ** Math.floor(Math.log2((history.length - start) / 4));
+  if (start === 0 || step < 2) return start;
+  for (let i = Math.ceil(start / step) * step; i < history.length; i++) if (isStartOfTurn(history, i)) return i;
+  return start;
+}
+
+/**
  * Returns a conversation without its oldest turns, as far as they exceed `tokens`. System messages
  * and the newest turn always stay.
  */
@@ -47,9 +61,13 @@ export function trimConversation(messages: readonly Message[], tokens: number): 
  */
 export function startOfTurn(history: readonly Message[], index: number): number {
   for (let i = index; i > 0; i--) {
-    if (history[i]?.role === 'user' && isAnswer(history[i - 1])) return i;
+    if (isStartOfTurn(history, i)) return i;
   }
   return 0;
+}
+
+function isStartOfTurn(history: readonly Message[], index: number): boolean {
+  return history[index]?.role === 'user' && isAnswer(history[index - 1]);
 }
 
 function isAnswer(message: Message | undefined): boolean {

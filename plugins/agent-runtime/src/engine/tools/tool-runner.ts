@@ -128,11 +128,12 @@ export class ToolRunner {
   }
 
   async #result(own: ServerCall, running: RunningCalls): Promise<TurnToolResult | TurnApproval> {
-    const { id, name, tool: asked } = own.call;
+    const { id, name, arguments: written, tool: asked } = own.call;
     const { turn, toolbox, pending } = running;
     const started = this.#clock.monotonic();
     const headers: Record<string, string> = {};
-    const span = startSpan('tool', () => ({ turn, id, name, entry: asked?.entry, tool: asked?.name, headers }));
+    const { entry, name: tool } = asked ?? {};
+    const span = startSpan('tool', () => ({ turn, id, name, arguments: written, entry, tool, headers }));
     try {
       const known = toolbox.tools.get(name);
       const run = () => this.#outcome(own, known, running, headers);
@@ -145,7 +146,7 @@ export class ToolRunner {
         span.end();
         return outcome;
       }
-      span.set({ isError: outcome.isError });
+      span.set({ isError: outcome.isError, content: outcome.content });
       span.end();
       return { type: 'tool-result', id, ...outcome, milliseconds: Math.round(this.#clock.monotonic() - started) };
     } catch (error) {

@@ -133,8 +133,8 @@ class AgentLoop {
   }
 
   /**
-   * Writes what the model answers, up to the last batch. Returns undefined if the turn ends instead,
-   * because its budget is spent.
+   * Writes what the model answers, up to the last batch. Returns undefined if the turn ends
+   * instead, because its budget is spent.
    */
   async #callModel(step: number, messages: readonly Message[]): Promise<Answered | undefined> {
     const { agent, ids, revision } = this.#context;

@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import { type StoredSession, type Summary, TurnError, withSummary } from '@plugboard/kernel/contracts';
 import type { HistoryOptions } from '../../engine/directory/agent.js';
 import { estimateTokens } from '../../engine/messages/message-size.js';
-import { type HistoryBudget, newestTurns, startsWithToolResults } from '../../engine/messages/newest-turns.js';
+import { type HistoryBudget, newestTurns, nextStep, startsWithToolResults } from '../../engine/messages/newest-turns.js';
 
 export type StoredMessages = Pick<StoredSession, 'messages' | 'summary'>;
 
@@ -13,8 +13,9 @@ export function historyBudget({ maxMessages, maxTokens }: HistoryOptions, tokens
 
 /**
  * Returns what the model receives of a conversation: the newest turns that fit and the new
- * messages. Turns are whole, so a tool call is never separated from its result. Messages left out
- * stay stored. The cost does not depend on the length of the conversation.
+ * messages. Its beginning moves in steps. Turns are whole, so a tool call is never separated from
+ * its result. Messages left out stay stored. The cost does not depend on the length of the
+ * conversation.
  *
  * @param added the new messages. If they start with tool results, these belong to the last turn,
  *   which is then always included.
@@ -43,7 +44,7 @@ export function historyView(
       'The conversation exceeds the context window of the model; start a new session.',
     );
   }
-  return [...messages.slice(start), ...added];
+  return [...messages.slice(nextStep(messages, start)), ...added];
 }
 
 /** Estimated tokens of a summary in front of a conversation, at most. */

@@ -59,13 +59,16 @@ t.test('a turn that is refused before it runs ends without a record', async (t) 
   t.match(ended, [{ status: 'draining', record: undefined }]);
 });
 
-t.test('a tool call has the name of the tool at the model, also of one that does not exist', async (t) => {
-  const { started } = subscribe(t, 'plugboard.tool');
+t.test('a tool call has its names and arguments, and at the end its result, also of an unknown tool', async (t) => {
+  const { started, ended } = subscribe(t, 'plugboard.tool');
   const script = [callTools(['look', {}], ['nothing', {}]), answerWith('Found.')];
   const app = await startRuntime({ ...looking(), models: { fast: new ScriptedModel(script) } });
   await collect(app.runtime.run(request(app.target())));
   t.match(started, [
-    { name: 'look', entry: 'look', tool: 'only' },
-    { name: 'nothing', entry: '', tool: 'nothing' },
+    { name: 'look', arguments: '{}', entry: 'look', tool: 'only' },
+    { name: 'nothing', arguments: '{}', entry: '', tool: 'nothing' },
   ]);
+  const end = (name: string) => ended.find((context) => context.name === name);
+  t.match(end('look'), { isError: false, content: 'found' });
+  t.match(end('nothing'), { isError: true, content: /There is no tool "nothing"/ });
 });

@@ -49,6 +49,20 @@ t.test('the number of messages can be limited', async (t) => {
   t.strictSame(historyBudget({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 40), { tokens: 40, messages: 3 });
 });
 
+t.test('the beginning of a long view stays for several turns, and the view keeps most of what fits', async (t) => {
+  const turns = Array.from({ length: 200 }, (_, turn) => [user(`${turn}`), assistant('a')]);
+  const begins = new Set<Message | undefined>();
+  let stays = 0;
+  for (let count = 60; count <= 200; count++) {
+    const given = view(turns.slice(0, count).flat(), { messages: 100 });
+    t.ok(given.length - 1 > 75 && given.length - 1 <= 100, `${given.length - 1} messages`);
+    if (begins.has(given[0])) stays++;
+    begins.add(given[0]);
+  }
+  t.equal(begins.size, 18, 'eight turns each');
+  t.equal(stays, 123);
+});
+
 t.test('the turn with pending client tool calls is always sent with their results', async (t) => {
   const open = [...all, user('call'), asks('2')];
   t.strictSame(view(open, { tokens: 0 }, 'truncate', [result('2')]), [user('call'), asks('2'), result('2')]);

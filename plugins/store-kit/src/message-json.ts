@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { badMessage } from '../errors/store-error.js';
+import { Unstorable } from './bad-row.js';
 
 /** Makes the error for a row from a clause whose subject is the row. */
 export type RowError = (problem: string) => Error;
@@ -8,17 +8,20 @@ export type RowError = (problem: string) => Error;
  * Encodes each message as JSON. Refuses what could not be read back: here it costs one turn, and
  * when the session is loaded it would cost the session.
  *
- * @throws StoreError
+ * @throws Unstorable
  */
 export function encodeMessages(messages: readonly Message[]): readonly string[] {
   return messages.map((message, i) => {
     const problem = problemOf(message);
-    if (problem !== undefined) throw badMessage(i, problem);
+    if (problem !== undefined) {
+      const what = `message ${i} of the turn ${problem}, so it could not be read back: the turn was not stored`;
+      throw new Unstorable('bad_message', what);
+    }
     return JSON.stringify(message);
   });
 }
 
-/** Encodes messages as one JSON array. @throws StoreError */
+/** Encodes messages as one JSON array. @throws Unstorable */
 export function encodeMessageList(messages: readonly Message[]): string {
   return `[${encodeMessages(messages).join(',')}]`;
 }
@@ -28,7 +31,7 @@ export function sizeOf(bodies: readonly string[]): number {
   return bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
 }
 
-/** Decodes a message. Anyone can change the file: its content is validated like a request. */
+/** Decodes a message. Anyone can change the database: its content is validated like a request. */
 export function decodeMessage(text: unknown, rowError: RowError): Message {
   const message = parseRow(text, rowError);
   const problem = problemOf(message);

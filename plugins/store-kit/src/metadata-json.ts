@@ -1,11 +1,13 @@
 import type { Metadata } from '@plugboard/kernel/contracts';
-import { badMetadata } from '../errors/store-error.js';
+import { Unstorable } from './bad-row.js';
 import { parseRow, type RowError } from './message-json.js';
 
-/** Encodes metadata as JSON. Refuses what could not be read back. @throws StoreError */
+/** Encodes metadata as JSON. Refuses what could not be read back. @throws Unstorable */
 export function encodeMetadata(metadata: Metadata): string {
   const problem = problemOf(metadata);
-  if (problem !== undefined) throw badMetadata(problem);
+  if (problem !== undefined) {
+    throw new Unstorable('bad_metadata', `the metadata ${problem}, so it could not be read back: nothing was changed`);
+  }
   return JSON.stringify(metadata);
 }
 

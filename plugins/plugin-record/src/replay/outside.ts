@@ -1,0 +1,36 @@
+import type { FailureCode } from '@plugboard/kernel/contracts';
+import type { Recording } from '../format/recording.js';
+
+const FINISHED: readonly string[] = ['stop', 'length', 'tool_calls', 'content_filter'];
+
+/** Whether a turn ended with an answer, and did not fail. The code `content_filter` is both. */
+export function isFinished(status: string): boolean {
+  return FINISHED.includes(status);
+}
+
+/** What ends a turn without the agent or its model. */
+const OUTSIDE: readonly (FailureCode | string)[] = [
+  'abandoned',
+  'draining',
+  'insufficient_quota',
+  'quota_exceeded',
+  'session_busy',
+  'session_deleted',
+  'session_full',
+  'stopped',
+  'store_failed',
+  'timed_out',
+  'turn_cancelled',
+  'turn_interrupted',
+];
+
+/** Codes that a model connection has, too. */
+const OF_BOTH: readonly string[] = ['overloaded', 'rate_limited'];
+
+/**
+ * Whether people, time or the server ended the turn. A replay ends where the recording does, in the
+ * same way.
+ */
+export function endedFromOutside({ end: { status }, attempts }: Recording): boolean {
+  return OUTSIDE.includes(status) || (OF_BOTH.includes(status) && attempts.at(-1)?.error === undefined);
+}

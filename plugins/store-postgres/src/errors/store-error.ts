@@ -1,0 +1,66 @@
+export type StoreErrorCode =
+  | 'not_open'
+  | 'refused'
+  | 'unsupported'
+  | 'foreign_schema'
+  | 'newer_schema'
+  | 'in_use'
+  | 'unreachable'
+  | 'read_only'
+  | 'disk_full'
+  | 'unknown_outcome'
+  | 'lease_ended'
+  | 'bad_row'
+  | 'postgres';
+
+/** A failure of the database, and what to do. The message has neither a session nor a password. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export const notOpen = () =>
+  new StoreError('not_open', 'the session store is not open: it has not started yet, or it has stopped');
+
+export const tooOld = (found: string) =>
+  new StoreError('unsupported', `PostgreSQL ${found} is too old: version 14 or newer is needed`);
+
+export const notUtf8 = (found: string) =>
+  new StoreError('unsupported', `the database has the encoding ${found}: create it with ENCODING 'UTF8'`);
+
+export const foreignSchema = (schema: string) =>
+  new StoreError(
+    'foreign_schema',
+    `the schema "${schema}" has tables of another program and was not changed: set \`schema\` to another name`,
+  );
+
+export const newerSchema = (schema: string, found: number, known: number) =>
+  new StoreError(
+    'newer_schema',
+    `the schema "${schema}" was written by a newer version of this plugin (schema ${found}; this version supports up to ${known}) ` +
+      'and was not changed: install the newer version again, or set `schema` to another name',
+  );
+
+/** @param name of the other server. @param seconds until its row expires. */
+export const inUse = (schema: string, name: string, seconds: number) =>
+  new StoreError(
+    'in_use',
+    `the schema "${schema}" is in use by another server (${name}): one server at a time uses a schema. Stop the other one, or set ` +
+      `\`schema\` to another name. If it was killed, the schema is free ${seconds} s later`,
+  );
+
+export const leaseEnded = () =>
+  new StoreError(
+    'lease_ended',
+    'this server has lost its lease of the schema, and another server may have the session: nothing was stored',
+  );
+
+export const unknownOutcome = (cause: unknown) =>
+  new StoreError('unknown_outcome', 'the connection was lost during COMMIT, and it is unknown whether the change was stored', {
+    cause,
+  });

@@ -1,0 +1,121 @@
+import type { Clock, Message, SessionStore } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
+import { CapturedLog, ManualClock } from '@plugboard/testing';
+import { Database, type DatabaseOptions } from '../src/database/database.js';
+import { PostgresStore } from '../src/postgres-store.js';
+import type { ProjectQuotas } from '../src/tables/project-usage.js';
+import type { RowCaps } from '../src/tables/store-tables.js';
+import { realPostgres } from './real-postgres.js';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+export const OWNER = { project: 'acme', agent: 'helper' };
+export const session = (key: string): SessionId => ({ ...OWNER, key });
+export const ANNA = session('anna');
+
+/** The clock of the machine. */
+export const SYSTEM_CLOCK: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return { cancel: () => clearTimeout(timer), refresh: () => void timer.refresh() };
+  },
+};
+
+/** A turn of two messages that contain its number. */
+export function turn(n: number, content = `question ${n}`): readonly Message[] {
+  return [
+    { role: 'user', content },
+    { role: 'assistant', content: `answer ${n}` },
+  ];
+}
+
+export async function loaded(store: SessionStore, id: SessionId) {
+  const { version, messages } = await store.load(id);
+  return { version, messages };
+}
+
+/** Statements see a time that the test moves, and not that of PostgreSQL. */
+class ClockedDatabase extends Database {
+  readonly #now: () => number;
+
+  constructor(options: DatabaseOptions) {
+    super(options);
+    this.#now = () => options.clock.now();
+  }
+
+  protected override named(text: string): string {
+    return super.named(text).replaceAll(Database.NOW, `${this.#now()}::bigint`);
+  }
+}
+
+export interface StoreSettings {
+  clock?: Clock;
+  url?: string;
+  schema?: string;
+  poolSize?: number;
+  ttl?: number;
+  lease?: number;
+  timeout?: number;
+  patience?: number;
+  quotas?: ProjectQuotas;
+  caps?: RowCaps;
+}
+
+let count = 0;
+
+export function newSchema(): string {
+  return `s${process.pid}_${++count}`;
+}
+
+const TABLES = ['turn', 'session', 'message', 'record', 'tombstone', 'pending_call', 'idempotency', 'state', 'usage', 'replica'];
+
+/** Empties a schema, which takes less than making one. */
+export async function wipe(schema: string): Promise<void> {
+  const { query } = await realPostgres();
+  await query(TABLES.map((table) => `DELETE FROM "${schema}".${table}`).join(';'));
+}
+
+/** Ends the lease of a server that was killed or stopped, so that the test need not wait for it. */
+export async function endLease(schema: string): Promise<void> {
+  const { query } = await realPostgres();
+  await query(`UPDATE "${schema}".replica SET expires_at = clock_timestamp()`);
+}
+
+/** Starts a store, by default over a new schema. A manual clock is the database's time too. */
+export async function openStore({ clock = new ManualClock(), ...settings }: StoreSettings = {}) {
+  const postgres = await realPostgres();
+  const log = new CapturedLog();
+  const options = {
+    url: postgres.url(),
+    schema: newSchema(),
+    poolSize: 4,
+    ttl: 30 * DAY,
+    lease: 5 * MINUTE,
+    quotas: { maxSessions: 100_000, maxBytes: 1e9 },
+    ...settings,
+    clock,
+    log: log.logger(clock),
+  };
+  const newDatabase = (given: DatabaseOptions) =>
+    clock instanceof ManualClock ? new ClockedDatabase(given) : new Database(given);
+  const store = new PostgresStore(options, newDatabase);
+  await store.start();
+  const { schema } = options;
+  /** Reads or changes the tables beside the store. */
+  const query = <R extends object = Record<string, unknown>>(text: string, values?: unknown[]) =>
+    postgres.query<R>(text.replaceAll('plugboard.', `"${schema}".`), values);
+  const rows = async (table: string) => (await query<{ n: string }>(`SELECT count(*) AS n FROM plugboard.${table}`))[0]?.n ?? '0';
+  return {
+    store,
+    clock,
+    schema,
+    logs: log.lines,
+    query,
+    rows: async (table: string) => Number(await rows(table)),
+    close: () => store.stop(),
+  };
+}
