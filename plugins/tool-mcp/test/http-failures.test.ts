@@ -74,6 +74,18 @@ t.test('MCP-3 ten calls in a session that the server forgot cause one new sessio
   t.equal(server.of('server/discover').length, 1, 'the revision is known');
 });
 
+inBothEras('MCP-1 a server that was replaced by one of the other revision is found after one failed call', async (t, era) => {
+  const { server, files } = await started(t, era);
+  server.era = era === 'old' ? 'new' : 'old';
+  const lists = server.of('tools/list').length;
+  await t.rejects(files.call('write'), { code: 'mcp_call_refused' });
+  await eventually(() => {
+    files.clock.advance(100);
+    return server.of('tools/list').length > lists;
+  });
+  t.equal(await files.text('echo', { a: 1 }), '{"a":1}');
+});
+
 t.test('MCP-3 a second 404 is an error of the tool', async (t) => {
   const { server, files } = await started(t, 'old');
   server.intercept = ({ method }, response) => {

@@ -50,6 +50,8 @@ export async function mcpServer(t: Pick<Test, 'teardown'>, era: Era) {
   const server = createServer((request, response) => void handle(request, response));
   const tool = (name: string, extra: Json = {}): Json => ({ name, inputSchema: { type: 'object' }, ...extra });
   const scripted = {
+    /** May change: the server is replaced by another one. */
+    era,
     received,
     streams,
     sessions,
@@ -98,7 +100,7 @@ export async function mcpServer(t: Pick<Test, 'teardown'>, era: Era) {
     received.push(message);
     if (scripted.intercept(message, response)) return;
     if (http === 'POST' && method === '') return void response.writeHead(202).end(); // an answer
-    if (era === 'old') old(message, response);
+    if (scripted.era === 'old') old(message, response);
     else recent(message, response);
   }
 
@@ -164,7 +166,7 @@ export async function mcpServer(t: Pick<Test, 'teardown'>, era: Era) {
       const from = Number(params.cursor ?? 0);
       const to = from + scripted.pageSize;
       const nextCursor = to < scripted.list.length ? { nextCursor: String(to) } : {};
-      const cache = era === 'new' ? { ttlMs: scripted.ttlMs, cacheScope: 'private' } : {};
+      const cache = scripted.era === 'new' ? { ttlMs: scripted.ttlMs, cacheScope: 'private' } : {};
       return json(response, 200, { id, result: complete({ tools: scripted.list.slice(from, to), ...nextCursor, ...cache }) });
     }
     const run = scripted.tools[String(params.name)];

@@ -32,6 +32,10 @@ import { HttpSession, type HttpSessionOptions } from './http-session.js';
 const RENEW_LIMIT = 10_000;
 /** Milliseconds that a list of tools is used, whatever its `ttlMs` says (SEP-2549). */
 const LIST_AGE = { min: 60_000, max: 24 * 60 * 60 * 1000 };
+/** Milliseconds until the revision is asked for again because of an error. */
+const ASK_AGAIN = 60_000;
+/** Errors of a server that speaks another revision: of HTTP, and of JSON-RPC. */
+const OTHER_REVISION: ReadonlySet<number> = new Set([400, 404, 405, -32_000, -32_022, -32_600, -32_601]);
 /** The headers of a call do not match its arguments (SEP-2243). */
 const HEADER_MISMATCH = -32020;
 /** Characters of a server's answer in an error. */
@@ -69,6 +73,8 @@ export class HttpConnection implements McpConnection {
   #schemas: ReadonlyMap<string, Tool['inputSchema']> = new Map();
   /** When the list is too old. */
   #stale: Timer | undefined;
+  /** When an error makes it ask for the revision again, on the monotonic clock. */
+  #nextAsk = Number.NEGATIVE_INFINITY;
   #ending: string | undefined;
 
   constructor(options: HttpConnectionOptions, events: ConnectionEvents) {
@@ -124,6 +130,8 @@ export class HttpConnection implements McpConnection {
       if ('task' in result && !('content' in result)) throw answeredTask(this.#options.entry);
       return result;
     } catch (error) {
+      const code = error instanceof SdkHttpError ? error.status : error instanceof ProtocolError ? error.code : 0;
+      if (OTHER_REVISION.has(code)) this.#askForRevision();
       throw this.#explained(error);
     }
   }
@@ -211,6 +219,15 @@ export class HttpConnection implements McpConnection {
     lost.retire();
     this.#events.toolsChanged();
     return session;
+  }
+
+  /** The server may have been replaced by one of another revision: later calls know. */
+  #askForRevision(): void {
+    const { clock, revision } = this.#options;
+    if (clock.monotonic() < this.#nextAsk) return;
+    this.#nextAsk = clock.monotonic() + ASK_AGAIN;
+    revision.forget();
+    this.#renew(this.#session).catch((error) => this.#events.violation(error));
   }
 
   #newSession(): HttpSession {
