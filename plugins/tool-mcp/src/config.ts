@@ -5,15 +5,33 @@ export const configSchema = {
   properties: {
     command: {
       type: 'string',
-      description: 'The program to run: a name on the `PATH`, or a path; `./` and `../` are relative to the configuration file.',
+      description:
+        'A server to run: a name on the `PATH`, or a path; `./` and `../` are relative to the configuration file. Set this or `url`.',
       minLength: 1,
       examples: ['npx', './mcp/server.py'],
+    },
+    url: {
+      type: 'string',
+      format: 'url',
+      description: 'A server to reach over HTTP: its MCP address. It may be private. Set this or `command`.',
+      examples: ['https://mcp.example.com/mcp'],
+    },
+    headers: {
+      type: 'object',
+      additionalProperties: { type: 'string', minLength: 1, secret: true },
+      description: 'Only with `url`: headers of each request, such as `Authorization`.',
+    },
+    forward: {
+      enum: ['principal'],
+      description:
+        '`principal` sends the caller’s project, token name, subject and claims in the `_meta` of each call. Default: not sent.',
     },
     args: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Its arguments. No shell interprets them. Other users of the machine can see them: pass secrets in `env`.',
-      default: [],
+      description:
+        'Its arguments. No shell interprets them. Other users of the machine can see them: pass secrets in `env`. ' +
+        'This and all below: only with `command`.',
       examples: [['-y', '@modelcontextprotocol/server-filesystem', './data']],
     },
     env: {
@@ -22,18 +40,11 @@ export const configSchema = {
       description:
         'Additional environment variables. Of the server’s own environment only basic variables such as `PATH` and `HOME` ' +
         'are passed on.',
-      default: {},
     },
     cwd: {
       type: 'string',
-      description: 'Its working folder, relative to the configuration file.',
+      description: 'Its working folder, relative to the configuration file. Default: the folder of that file.',
       minLength: 1,
-      default: '.',
-    },
-    forward: {
-      enum: ['principal'],
-      description:
-        '`principal` sends the caller’s project, token name, subject and claims in the `_meta` of each call. Default: not sent.',
     },
     user: {
       type: 'string',
@@ -63,7 +74,6 @@ export const configSchema = {
       },
       additionalProperties: false,
       description: 'Resource limits, set by the operating system (`ulimit`). Not on Windows. Default: those of Plugboard.',
-      default: {},
     },
     node: {
       type: 'object',
@@ -90,7 +100,6 @@ export const configSchema = {
         'native addons.',
     },
   },
-  required: ['command'],
   additionalProperties: false,
 } as const satisfies JsonSchema;
 

@@ -1,20 +1,22 @@
-import type { Clock, Lifecycle, Logger, Principal, Tool, ToolCall, ToolSource } from '@plugboard/kernel';
+import { audit, type Clock, type Lifecycle, type Logger, type Tool, type ToolCall, type ToolSource } from '@plugboard/kernel';
 import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
 import type { McpConfig } from './config.js';
 import {
   callLost,
   callRefused,
+  McpServerError,
   messageOf,
-  noAnswerInTime,
+  notReached,
   notRunning,
   notSendable,
   notStarted,
-  otherProtocol,
   stopped,
 } from './errors/errors.js';
-import { Connection, MAX_LIST, MAX_TOOLS } from './protocol/connection.js';
-import type { McpTransport } from './protocol/mcp-transport.js';
-import { listedTools } from './tools/listed-tools.js';
+import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
+import { MAX_LIST, MAX_TOOLS, type ToolList } from './protocol/tool-list.js';
+import { metaOf } from './tools/call-meta.js';
+import { type ListedTool, listedTools } from './tools/listed-tools.js';
+import { toolChanges } from './tools/tool-changes.js';
 import { toolResultOf } from './tools/tool-result.js';
 
 /** Milliseconds before the first restart. Each that fails doubles it, up to the maximum. */
@@ -32,8 +34,15 @@ const CHANGES_SETTLE = 100;
 const MIN_INTERVAL = 1000;
 
 interface McpToolsOptions {
-  /** Creates a transport to the server, for the start and for each restart. */
-  readonly newTransport: () => McpTransport;
+  /**
+   * Creates a connection to the server, for the start and for each restart.
+   * @param stopping aborted when the entry stops: ends what is left of earlier connections.
+   */
+  readonly connect: (events: ConnectionEvents, stopping: AbortSignal) => McpConnection;
+  /** Whether the server is a process of this entry, or runs elsewhere. */
+  readonly runs: 'here' | 'elsewhere';
+  /** A number from 0 to 1: spreads the attempts of many to reach one server. */
+  readonly jitter: () => number;
   /** Whether calls name the caller. */
   readonly forward: McpConfig['forward'];
   /** The name of the entry, for messages. */
@@ -61,8 +70,10 @@ export class McpTools implements ToolSource, Lifecycle {
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   #tools: readonly Tool[] = [];
+  /** Whether the first list was read. */
+  #isListed = false;
   /** The connection in use. */
-  #connection: Connection | undefined;
+  #connection: McpConnection | undefined;
   /** Since when it is in use, on the monotonic clock. */
   #since = 0;
   /** The current attempt to open a connection, or the last one. */
@@ -96,6 +107,8 @@ export class McpTools implements ToolSource, Lifecycle {
   /** While the server is away, it is restarted, and its tools stay declared. */
   health(): ReturnType<NonNullable<Lifecycle['health']>> {
     if (this.#connection) return { state: 'ok' };
+    if (this.#options.runs === 'elsewhere')
+      return { state: 'degraded', reason: 'the MCP server cannot be reached and is tried again' };
     return { state: 'degraded', reason: 'the MCP server has ended and is restarted; the log has its last lines' };
   }
 
@@ -110,25 +123,26 @@ export class McpTools implements ToolSource, Lifecycle {
 
   async #open(outer?: AbortSignal): Promise<void> {
     let hasChanged = false;
-    const connection = new Connection(this.#options.newTransport(), {
+    const events: ConnectionEvents = {
       ended: () => this.#onEnd(connection),
       toolsChanged: () => {
         hasChanged = true;
         if (this.#connection === connection) this.#readSoon();
       },
       violation: (error) => this.#log.debug(`the MCP server violated the protocol: ${error.message.slice(0, 500)}`),
-    });
+    };
+    const connection = this.#options.connect(events, this.#stopping.signal);
     const limit = this.#limit(outer);
     try {
       await connection.open(limit.signal);
-      this.#tools = this.#offered(await connection.list(limit.signal));
+      const list = await connection.list(limit.signal);
+      if (connection.ending() !== undefined) throw new Error('it ended');
+      this.#use(list);
     } catch (error) {
-      const { transport } = connection;
-      const ending = transport.ending(); // before it is closed here
+      const reason = connection.failure(error, limit.signal.aborted); // before it is closed here
       this.#closing = connection.close();
       if (this.#stopping.signal.aborted) throw stopped(this.#options.entry);
-      const reason = ending ?? (limit.signal.aborted ? noAnswerInTime(transport.peer) : otherProtocol(transport.peer, error));
-      throw notStarted(transport.redact(reason), transport.lastLines());
+      throw notStarted(connection.redact(reason), connection.lastLines());
     } finally {
       limit.cancel();
     }
@@ -138,17 +152,20 @@ export class McpTools implements ToolSource, Lifecycle {
     this.#log.info({ server: connection.server, tools: this.#tools.length }, 'the MCP server is ready');
   }
 
-  #onEnd(connection: Connection): void {
+  #onEnd(connection: McpConnection): void {
     if (this.#connection !== connection) return; // it could not be opened, which `#open` reports
     this.#connection = undefined;
     if (this.#stopping.signal.aborted) return;
-    this.#log.warn({ lastLines: connection.transport.lastLines() }, `the MCP server has ended: ${connection.transport.ending()}`);
+    const what = this.#options.runs === 'here' ? 'has ended' : 'is away';
+    this.#log.warn({ lastLines: connection.lastLines() }, `the MCP server ${what}: ${connection.ending()}`);
     if (this.#clock.monotonic() - this.#since >= STABLE_AFTER) this.#restartDelay = FIRST_RESTART_DELAY;
     this.#scheduleRestart();
   }
 
   #scheduleRestart(): void {
-    this.#restart = this.#clock.after(this.#restartDelay, () => {
+    const jitter = this.#options.jitter();
+    const delay = Math.min(this.#restartDelay * (1 + jitter), MAX_RESTART_DELAY * (1 - jitter / 5));
+    this.#restart = this.#clock.after(delay, () => {
       this.#attempt = this.#reopen();
     });
     this.#restartDelay = Math.min(2 * this.#restartDelay, MAX_RESTART_DELAY);
@@ -160,7 +177,8 @@ export class McpTools implements ToolSource, Lifecycle {
     } catch (error) {
       await this.#closing;
       if (this.#stopping.signal.aborted) return;
-      this.#log.warn(`the MCP server could not be restarted; will retry: ${messageOf(error)}`);
+      const what = this.#options.runs === 'here' ? 'restarted' : 'reached';
+      this.#log.warn(`the MCP server could not be ${what}; will retry: ${messageOf(error)}`);
       this.#scheduleRestart();
     }
   }
@@ -180,7 +198,7 @@ export class McpTools implements ToolSource, Lifecycle {
     const limit = this.#limit();
     this.#lastRead = this.#clock.monotonic();
     try {
-      this.#tools = this.#offered(await connection.list(limit.signal));
+      this.#use(await connection.list(limit.signal));
       this.#log.info({ tools: this.#tools.length }, 'the MCP server has changed its tools');
     } catch (error) {
       if (this.#connection !== connection) return;
@@ -190,12 +208,23 @@ export class McpTools implements ToolSource, Lifecycle {
     }
   }
 
-  #offered({ listed, isCut }: Awaited<ReturnType<Connection['list']>>): readonly Tool[] {
+  /** Offers the tools of a list, from the next turn on. */
+  #use(list: ToolList): void {
+    const tools = this.#offered(list);
+    const changes = this.#isListed ? toolChanges(this.#tools, tools) : undefined;
+    this.#tools = tools;
+    this.#isListed = true;
+    if (!changes) return;
+    audit(this.#log, 'tools_changed', { entry: this.#options.entry, ...changes }, 'the tools of an MCP server changed');
+  }
+
+  #offered({ listed, isCut, faultOf }: ToolList): readonly Tool[] {
     let skipped = 0;
-    const tools = listedTools(listed, (tool, reason) => {
+    const skip = (tool: string, reason: string) => {
       if (skipped++ < MAX_SKIPPED)
         this.#log.warn({ tool: tool.slice(0, 200) }, `a tool of the MCP server was skipped: ${reason}`);
-    });
+    };
+    const tools = listedTools(listed, skip, faultOf);
     if (skipped > MAX_SKIPPED) this.#log.warn(`${skipped - MAX_SKIPPED} more tools of the MCP server were skipped`);
     if (isCut) {
       const limits = `more than ${MAX_TOOLS} tools, or ${MAX_LIST / 2 ** 20} MiB of them`;
@@ -205,21 +234,37 @@ export class McpTools implements ToolSource, Lifecycle {
       );
     }
     if (tools.length === 0) this.#log.warn('the MCP server offers no tools');
-    return tools.map((tool) => ({ ...tool, run: (input, call) => this.#run(tool.name, input, call) }));
+    return tools.map((tool) => ({ ...tool, run: (input, call) => this.#run(tool, input, call) }));
   }
 
-  async #run(name: string, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {
+  /** Calls a tool, and once more if its answer was lost and a second call does no harm. */
+  async #run(tool: ListedTool, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {
     const connection = this.#connection;
-    const { entry, forward } = this.#options;
-    if (!connection) throw this.#stopping.signal.aborted ? stopped(entry) : notRunning(entry);
+    try {
+      return await this.#call(tool.name, input, call);
+    } catch (error) {
+      const isLost = error instanceof McpServerError && error.code === 'mcp_call_lost';
+      if (!isLost || tool.effect === 'write' || !connection || connection !== this.#connection) throw error;
+      return this.#call(tool.name, input, call);
+    }
+  }
+
+  async #call(name: string, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {
+    const connection = this.#connection;
+    const { entry, forward, runs } = this.#options;
+    if (!connection) {
+      if (this.#stopping.signal.aborted) throw stopped(entry);
+      throw runs === 'here' ? notRunning(entry) : notReached(entry);
+    }
     try {
       return toolResultOf(await connection.call(name, input, metaOf(call, forward), call));
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (this.#stopping.signal.aborted) throw stopped(entry);
-      if (connection.transport.ending() !== undefined) throw callLost(entry, error);
+      if (error instanceof McpServerError) throw error;
+      if (connection.ending() !== undefined && runs === 'here') throw callLost(entry, error);
       if (error instanceof RangeError) throw notSendable(error);
-      throw callRefused(entry, connection.transport.redact(messageOf(error)), error);
+      throw callRefused(entry, connection.redact(messageOf(error)), error);
     }
   }
 
@@ -229,30 +274,4 @@ export class McpTools implements ToolSource, Lifecycle {
     const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));
     return { signal: AbortSignal.any([late.signal, this.#stopping.signal, outer]), cancel: () => timer.cancel() };
   }
-}
-
-/** Headers of a call that MCP defines keys for in `_meta`: those of the trace (SEP-414). */
-const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage'];
-
-/** Keys of `_meta` have a prefix, unless MCP defines them. */
-const PRINCIPAL = 'plugboard/principal';
-
-/**
- * Returns the `_meta` of a call, which the model neither writes nor sees.
- *
- * @param forward whether it names the caller. The credential is never included.
- */
-function metaOf({ headers, principal }: ToolCall, forward: McpConfig['forward']): Readonly<Record<string, unknown>> {
-  const trace = TRACE_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]));
-  return { ...Object.fromEntries(trace), ...(forward === 'principal' && { [PRINCIPAL]: callerOf(principal) }) };
-}
-
-/** In the open scope only the project is known. */
-function callerOf({ project, token, subject, claims }: Principal): Readonly<Record<string, unknown>> {
-  return {
-    project,
-    ...(token !== undefined && { token }),
-    ...(subject !== undefined && { subject }),
-    ...(claims !== undefined && { claims }),
-  };
 }

@@ -134,11 +134,12 @@ t.test('aborting a signal after the call has ended sends nothing to the server',
   t.notMatch(JSON.stringify(files.lines), /oddly/);
 });
 
-t.test('_meta carries the trace headers of a call and no others', async (t) => {
+t.test('MCP-18 _meta carries the key of a call and its trace headers, and no others', async (t) => {
   const files = await started(t);
   const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b', 'x-other': 'c' };
-  const { progressToken: _, ...meta } = JSON.parse(await files.text('meta', {}, { headers }));
-  t.strictSame(meta, { traceparent: headers.traceparent, tracestate: headers.tracestate });
+  const { progressToken: _, ...meta } = JSON.parse(await files.text('meta', {}, { headers, turnId: 'turn_1', index: 2 }));
+  const { traceparent, tracestate } = headers;
+  t.strictSame(meta, { traceparent, tracestate, 'plugboard/idempotency-key': 'turn_1/2' });
 });
 
 t.test('R-041 arguments that cannot be written as JSON fail the call, and later calls work', async (t) => {

@@ -19,7 +19,11 @@ const ANNA: Principal = {
 async function metaOf(t: Test, options: object, principal?: Principal): Promise<unknown> {
   const files = entry(t, { ...fixture(), ...options });
   await files.start();
-  const { progressToken: _, ...meta } = JSON.parse(await files.text('meta', {}, principal ? { principal } : {}));
+  const {
+    progressToken: _,
+    'plugboard/idempotency-key': _key,
+    ...meta
+  } = JSON.parse(await files.text('meta', {}, principal ? { principal } : {}));
   return meta;
 }
 

@@ -1,5 +1,5 @@
 /** A failure between Plugboard and an MCP server. What a tool reports itself is a result. */
-class McpServerError extends Error {
+export class McpServerError extends Error {
   override readonly name = 'McpServerError';
   readonly code: 'mcp_not_started' | 'mcp_not_running' | 'mcp_call_lost' | 'mcp_call_refused';
 
@@ -25,12 +25,24 @@ export function otherProtocol(peer: string, error: unknown): string {
   return `${peer} violated the MCP protocol: ${messageOf(error).slice(0, 500)}`;
 }
 
+/** The server answered the first request with an error of HTTP. @param text what it said. */
+export function statusAtStart(peer: string, status: number, text: string): string {
+  const cure = status === 401 || status === 403 ? 'check `headers`' : 'check `url`, or the server';
+  return `${peer} answered HTTP ${status}: ${cure}${text === '' ? '' : `; it said: ${text}`}`;
+}
+
 /** For the model. */
 export function notRunning(entry: string): McpServerError {
   return new McpServerError(
     'mcp_not_running',
     `the MCP server of ${entry} has ended and is being restarted: try again in a few seconds`,
   );
+}
+
+/** The server of a URL is away. The call was not sent. */
+export function notReached(entry: string, cause?: unknown): McpServerError {
+  const message = `the MCP server of ${entry} cannot be reached: try again in a few seconds`;
+  return new McpServerError('mcp_not_running', message, cause);
 }
 
 export function stopped(entry: string): McpServerError {
@@ -40,6 +52,25 @@ export function stopped(entry: string): McpServerError {
 export function callLost(entry: string, cause: unknown): McpServerError {
   const what = `the MCP server of ${entry} ended during this call and is being restarted`;
   return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause);
+}
+
+/** The connection to a server of a URL broke after the call was sent. */
+export function callBroken(entry: string, cause: unknown): McpServerError {
+  const what = `the connection to the MCP server of ${entry} broke during this call`;
+  return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause);
+}
+
+/** The server answered with a status of HTTP. @param text what it said. */
+export function answeredStatus(entry: string, status: number, text: string, cause: unknown): McpServerError {
+  const effect = status >= 500 ? ': whether the call took effect is unknown' : '';
+  const said = text === '' ? '' : `; it said: ${text}`;
+  return new McpServerError('mcp_call_refused', `the MCP server of ${entry} answered HTTP ${status}${effect}${said}`, cause);
+}
+
+/** The server began an MCP task in place of a result. */
+export function answeredTask(entry: string): McpServerError {
+  const message = `the MCP server of ${entry} answered with an MCP task, which is not supported: whether the call took effect is unknown`;
+  return new McpServerError('mcp_call_refused', message);
 }
 
 /** The server answered with an error. @param text its message. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type CheckContext, type ConfigProblem, parseDuration, parseSize } from '@plugboard/kernel';
+import { type ConfigProblem, parseDuration, parseSize } from '@plugboard/kernel';
 import type { McpConfig } from '../config.js';
 
 /** How to run a server. Paths are absolute. */
@@ -26,8 +26,8 @@ export interface ResourceLimits {
   readonly processes?: number;
 }
 
-export function launchOf(config: McpConfig, resolvePath: (path: string) => string): Launch {
-  const { command, args, env, cwd, user, limits, node } = config;
+export function launchOf(command: string, config: McpConfig, resolvePath: (path: string) => string): Launch {
+  const { args = [], env = {}, cwd = '.', user, limits = {}, node } = config;
   const { addressSpace, cpuTime, openFiles, processes } = limits;
   return {
     command: /^\.\.?[/\\]/.test(command) ? resolvePath(command) : command,
@@ -46,7 +46,7 @@ export function launchOf(config: McpConfig, resolvePath: (path: string) => strin
 }
 
 /** Finds options that this system cannot follow. */
-export function checkLaunch({ user, limits }: McpConfig, _: CheckContext): readonly ConfigProblem[] {
+export function checkLaunch({ user, limits = {} }: McpConfig): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (process.platform === 'win32') {
     if (user !== undefined) problems.push({ path: ['user'], message: 'is not supported on Windows' });

@@ -1,41 +1,22 @@
-import { createRequire } from 'node:module';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
-import {
-  type ClientRequest,
-  type Progress,
-  ResultSchema,
-  ToolListChangedNotificationSchema,
-} from '@modelcontextprotocol/sdk/types.js';
+import { type ClientRequest, ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { ToolCall } from '@plugboard/kernel';
+import { noAnswerInTime, otherProtocol } from '../errors/errors.js';
+import { CLIENT, NO_LIMIT } from './client-info.js';
+import type { ConnectionEvents, McpConnection } from './mcp-connection.js';
 import type { McpTransport } from './mcp-transport.js';
-
-const { version } = createRequire(import.meta.url)('@plugboard/tool-mcp/package.json') as { version: string };
-
-/** The longest delay of a timer: callers set the limits, and the SDK wants one. */
-const NO_LIMIT = 2 ** 31 - 1;
-
-/** What is offered of a list of tools: their number, and characters of them as JSON. */
-export const MAX_TOOLS = 1000;
-export const MAX_LIST = 4 * 2 ** 20;
-const MAX_PAGES = 1000;
-
-interface ConnectionEvents {
-  /** The transport has ended, for whatever reason. Called before running requests are rejected. */
-  ended(): void;
-  /** The server reports that its list of tools has changed. */
-  toolsChanged(): void;
-  /** The server violated the protocol without consequences: answered what was not sent. */
-  violation(error: Error): void;
-}
+import { withOwnSignal } from './own-signal.js';
+import { progressOf } from './progress.js';
+import { readList, type ToolList } from './tool-list.js';
 
 /** One MCP session over one transport, from `initialize` to its end. */
-export class Connection {
-  readonly transport: McpTransport;
-  readonly #client = new Client({ name: 'plugboard', version });
+export class Connection implements McpConnection {
+  readonly #transport: McpTransport;
+  readonly #client = new Client(CLIENT);
 
   constructor(transport: McpTransport, events: ConnectionEvents) {
-    this.transport = transport;
+    this.#transport = transport;
     this.#client.onclose = events.ended;
     this.#client.onerror = events.violation;
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, events.toolsChanged);
@@ -43,7 +24,7 @@ export class Connection {
 
   /** Opens the transport and initializes the session. */
   open(signal: AbortSignal): Promise<void> {
-    return withOwnSignal(signal, (signal) => this.#client.connect(this.transport, { signal, timeout: NO_LIMIT }));
+    return withOwnSignal(signal, (signal) => this.#client.connect(this.#transport, { signal, timeout: NO_LIMIT }));
   }
 
   /** The name and version of the server, for logs. */
@@ -52,30 +33,11 @@ export class Connection {
     return `${name} ${version}`.trim().slice(0, 200);
   }
 
-  /**
-   * Returns the entries of all pages of the server's list of tools, unchecked: as many as are
-   * offered, and whether there are more (S-75).
-   */
-  async list(signal: AbortSignal): Promise<{ readonly listed: readonly unknown[]; readonly isCut: boolean }> {
-    const listed: unknown[] = [];
-    if (!this.#client.getServerCapabilities()?.tools) return { listed, isCut: false };
-    let size = 0;
-    let cursor: string | undefined;
-    for (let pages = 1; pages <= MAX_PAGES; pages++) {
-      const page = await this.#request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, signal);
-      if (!Array.isArray(page.tools)) throw new Error('its list of tools is not an array');
-      for (const tool of page.tools) {
-        size += sizeOf(tool);
-        if (listed.length >= MAX_TOOLS || size > MAX_LIST) return { listed, isCut: true };
-        listed.push(tool);
-      }
-      if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return { listed, isCut: false };
-      cursor = page.nextCursor;
-    }
-    return { listed, isCut: true };
+  async list(signal: AbortSignal): Promise<ToolList> {
+    if (!this.#client.getServerCapabilities()?.tools) return { listed: [], isCut: false };
+    return readList((cursor) => this.#request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, signal));
   }
 
-  /** Calls a tool. If the call's signal is aborted, sends the server a cancellation. */
   call(
     name: string,
     input: Readonly<Record<string, unknown>>,
@@ -87,9 +49,25 @@ export class Connection {
     );
   }
 
-  /** Resolves when the server and everything it started have ended. */
+  ending(): string | undefined {
+    return this.#transport.ending();
+  }
+
+  failure(error: unknown, isLate: boolean): string {
+    const { peer } = this.#transport;
+    return this.ending() ?? (isLate ? noAnswerInTime(peer) : otherProtocol(peer, error));
+  }
+
+  lastLines(): readonly string[] {
+    return this.#transport.lastLines();
+  }
+
+  redact(text: string): string {
+    return this.#transport.redact(text);
+  }
+
   close(): Promise<void> {
-    return this.transport.close();
+    return this.#transport.close();
   }
 
   /** Checks only that the answer is an object; the caller checks its content. */
@@ -97,34 +75,5 @@ export class Connection {
     return withOwnSignal(signal, (signal) =>
       this.#client.request(request, ResultSchema, { signal, timeout: NO_LIMIT, ...(onprogress && { onprogress }) }),
     );
-  }
-}
-
-/** The SDK never removes its listener from a signal, so each request gets its own signal. */
-async function withOwnSignal<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  const own = new AbortController();
-  const abort = () => own.abort(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await work(own.signal);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-/** The unit of progress is the server's choice; the total and the message are optional. */
-function progressOf({ progress, total, message }: Progress): [message: string, fraction?: number] {
-  const counted = total === undefined ? `${progress}` : `${progress} of ${total}`;
-  if (total === undefined || !(total > 0)) return [message ?? counted];
-  return [message ?? counted, Math.min(1, Math.max(0, progress / total))];
-}
-
-/** Characters as JSON. What is nested too deeply to be written is larger than any list. */
-function sizeOf(tool: unknown): number {
-  try {
-    return JSON.stringify(tool)?.length ?? 0;
-  } catch {
-    return MAX_LIST + 1;
   }
 }

@@ -1,15 +1,20 @@
 import type { Tool } from '@plugboard/kernel';
 
 /** A tool as a server lists it, checked. */
-type ListedTool = Omit<Tool, 'run'>;
+export type ListedTool = Omit<Tool, 'run'>;
 
 /**
  * Returns the valid tools of a list, in the server's order.
  *
  * @param listed the entries as the server sent them.
  * @param onSkip called for each tool that is not valid, with the reason.
+ * @param faultOf a further reason to skip a tool, by its inputSchema.
  */
-export function listedTools(listed: readonly unknown[], onSkip: (name: string, reason: string) => void): readonly ListedTool[] {
+export function listedTools(
+  listed: readonly unknown[],
+  onSkip: (name: string, reason: string) => void,
+  faultOf: (inputSchema: unknown) => string | undefined = () => undefined,
+): readonly ListedTool[] {
   const tools: ListedTool[] = [];
   const names = new Set<string>();
   for (const item of listed) {
@@ -30,6 +35,11 @@ export function listedTools(listed: readonly unknown[], onSkip: (name: string, r
     }
     if (record(tool.execution).taskSupport === 'required') {
       onSkip(name, 'it can only run as an MCP task, which is not supported');
+      continue;
+    }
+    const fault = faultOf(inputSchema);
+    if (fault !== undefined) {
+      onSkip(name, fault);
       continue;
     }
     names.add(name);

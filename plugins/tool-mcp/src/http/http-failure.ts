@@ -1,0 +1,13 @@
+/**
+ * A failure of HTTP itself: the server was not reached (`away`), the exchange broke after the
+ * request was sent (`broken`), or the answer is too large to be read (`too_large`).
+ */
+export class HttpFailure extends Error {
+  override readonly name = 'HttpFailure';
+  readonly kind: 'away' | 'broken' | 'too_large';
+
+  constructor(kind: HttpFailure['kind'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,12 @@
+/** The SDKs may never remove their listener from a signal, so each request gets its own signal. */
+export async function withOwnSignal<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const own = new AbortController();
+  const abort = () => own.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await work(own.signal);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
