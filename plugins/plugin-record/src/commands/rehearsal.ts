@@ -35,6 +35,8 @@ export class Rehearsal {
   turns = 0;
   same = 0;
   failed = 0;
+  /** The agents of the recordings that were read. */
+  readonly agents = new Set<string>();
   readonly changed: ChangedTurn[] = [];
   readonly #options: RehearsalOptions;
 
@@ -72,6 +74,7 @@ export class Rehearsal {
     try {
       const recording = await loadRecording(file);
       const { id, agent: recorded } = recording.turn;
+      this.agents.add(recorded);
       if ((agent !== undefined && recorded !== agent) || this.turns >= last) return;
       this.turns++;
       const { changes, attempts } = await replay(recording);
