@@ -55,6 +55,13 @@ export function rehearseCommand(recordings: string): CommandAction {
       } finally {
         await Promise.all([server.close(), before?.close(), after?.close()]);
       }
+      const { refused } = rehearsal;
+      if (refused > 0) {
+        const were = refused === 1 ? 'turn was' : 'turns were';
+        terminal.note(
+          `plugboard: ${refused} ${were} left out: a budget refused ${refused === 1 ? 'it' : 'them'} before a model answered`,
+        );
+      }
       if (rehearsal.turns === 0) {
         terminal.note(`plugboard: ${folder} ${nothingFor(args.text('agent'), rehearsal)}`);
         return EXIT_WRONG_FILE;
