@@ -114,7 +114,13 @@ t.test('rehearse counts, and ends with 1 where something changed', async (t) => 
   t.match(changed, { code: 1, output: /\n2 turns: 0 same, 2 changed \(prompt 2\), 0 failed$/ });
   const last = await server.run('rehearse', ['--last', '1', '--json']);
   t.match(JSON.parse(last.output) as RehearsalJson, { turns: 1, same: 1 });
-  t.match(await server.run('rehearse', ['--agent', 'ops', '--json']), { code: 0, output: /"turns":0/ });
+});
+
+t.test('a rehearsal without a turn is 78, and names the agent that was asked for', async (t) => {
+  const nothing = (agent: string) => server.run('rehearse', ['--agent', agent, '--json']);
+  const ops = /data\/recordings has no turn of the agent "ops" to rehearse; known: "assistant"$/;
+  t.match(await nothing('ops'), { code: 78, output: '', notes: ops });
+  t.match(await nothing('asistant'), { code: 78, output: '', notes: /"asistant" to rehearse, did you mean "assistant"\?$/ });
 });
 
 t.test('a file or a folder that cannot be read is 78, with a sentence', async (t) => {

@@ -1,4 +1,6 @@
 /** Recordings beside other plugins: interceptors before and after `record`, MCP servers, clocks. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
 import { answerOf, saying } from '../support/test-server.js';
 import { toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
@@ -75,7 +77,7 @@ t.test('an MCP server is not started to replay its tools', async (t) => {
   t.strictSame({ code, changes }, { code: 0, changes: [] });
 });
 
-t.test('a budget that is spent ends the same turns, and a rehearsal spends nothing', async (t) => {
+t.test('a budget that is spent ends the same turns, and those that it refused are left out', async (t) => {
   const config = CONFIG.replace(
     '{ record: {} }',
     `
@@ -91,6 +93,17 @@ t.test('a budget that is spent ends the same turns, and a rehearsal spends nothi
   t.equal((await server.app.chat(saying('two'))).status, 429);
   const [first, second] = await server.recordings(2);
   t.match([first?.end, second?.end], [{ status: 'length', limit: 'budget' }, { status: 'insufficient_quota' }]);
-  const { changes, code } = await server.rehearse();
-  t.strictSame({ changes, code }, { changes: [], code: 0 });
+  const asked = server.app.models.requests.length;
+  const leftOut = 'plugboard: 1 turn was left out: a budget refused it before a model answered';
+  const both = await server.run('rehearse');
+  t.match(both, { code: 0, output: /^1 turn: 1 same, 0 changed, 0 failed\n/, notes: leftOut });
+  const [older = '', newer = ''] = await server.files(2);
+  await rm(join(server.folder, older));
+  const live = await server.run('rehearse', ['--live', '--json'], (text) =>
+    text.replaceAll('http://127.0.0.1:9/v1', server.app.models.url),
+  );
+  t.match(live, { code: 78, output: '', notes: /^plugboard: 1 turn was left out.*\n.*recordings has no turn to rehearse$/ });
+  const replayed = await server.run('replay', [join(server.folder, newer)]);
+  t.match(replayed, { code: 78, output: '', notes: /has nothing to replay: a budget refused the turn before a model answered$/ });
+  t.equal(server.app.models.requests.length, asked);
 });

@@ -5,7 +5,14 @@ import { type Change, changesIn, type Replay } from '../src/replay/compare.js';
 import { attempt, CLOCK, QUESTION, recording, toolLine, turnLine } from './recordings.js';
 
 function changes(before: Recording, after: Recording, replay: Partial<Replay> = {}): readonly Change[] {
-  return changesIn(before, { recording: after, missing: [], isCutShort: false, isIgnored: () => false, ...replay });
+  return changesIn(before, {
+    recording: after,
+    missing: [],
+    isCutShort: false,
+    isOpenEnded: false,
+    isIgnored: () => false,
+    ...replay,
+  });
 }
 
 /** A recording whose attempts are changed. */
@@ -144,4 +151,12 @@ t.test('of a turn that its caller left, the calls that it was about to make are 
     ),
     [],
   );
+});
+
+t.test('of a turn that its caller left, and that models went on with, the status is compared, and no further step', async (t) => {
+  const end = { type: 'end', status: 'abandoned', answer: '', milliseconds: 1 } as const;
+  const left = recording({ end, attempts: recording().attempts.slice(0, 1) });
+  t.strictSame(changes(left, recording(), { isOpenEnded: true }), [
+    { kind: 'status', step: 2, before: 'abandoned', after: 'stop' },
+  ]);
 });

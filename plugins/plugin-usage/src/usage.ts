@@ -52,12 +52,12 @@ export class Usage implements Lifecycle<UsageConfig> {
   }
 
   #ratesOf({ currency, prices, budgets, keep }: UsageConfig): Rates {
-    const { clock, log } = this.#ctx;
+    const { entry, clock, log } = this.#ctx;
     const own = budgets.map((settings) => new SpendingBudget(settings, currency));
     return {
       currency,
       prices: new Prices(prices),
-      budgets: new SpendingBudgets(own, this.#sums, clock, log),
+      budgets: new SpendingBudgets(own, this.#sums, { entry, clock, log }),
       keep: parseDuration(keep),
     };
   }

@@ -52,7 +52,7 @@ t.test('a spent budget refuses before anything is sent, until its period ends', 
   await t.rejects(entry.call(answer()), {
     code: 'insufficient_quota',
     message:
-      /^The budget of 2 USD per day is spent\. It begins again at 2026-11-29T00:00:00.000Z; the operator can raise `usage\.budgets`\.$/,
+      /^The budget of 2 USD per day is spent\. It begins again at 2026-11-29T00:00:00.000Z; the operator can raise `plugins\.test\.budgets`\.$/,
     options: { retryAfter: 6 * 3_600 },
   });
   await t.rejects(entry.call(answer()));
@@ -83,7 +83,7 @@ t.test('budgets cover what they name, and each token may have its own', async (t
   await entry.call(usage(), { principal: ben, agent: 'writer' });
   await t.rejects(entry.call(usage(), { principal: anna }), { message: /4 USD per day for the project acme/ });
   await t.rejects(entry.call(usage(), { principal: clara, agent: 'writer' }), {
-    message: 'The budget of 2 USD for the agent writer is spent. The operator can raise `usage.budgets`.',
+    message: 'The budget of 2 USD for the agent writer is spent. The operator can raise `plugins.test.budgets`.',
     options: { retryAfter: undefined },
   });
   await entry.call(usage(), { principal: clara });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Attempt, Recording } from '../format/recording.js';
 import { CHANGE_KINDS, type Change, type ChangeKind } from '../replay/compare.js';
+import { isRefused } from '../replay/outside.js';
 import type { Replayed } from '../replay/replay-server.js';
 import { asUnreadable, isGone, loadRecording } from './load-recording.js';
 
@@ -35,6 +36,10 @@ export class Rehearsal {
   turns = 0;
   same = 0;
   failed = 0;
+  /** Turns that the server refused before a model answered: they are not among `turns`. */
+  refused = 0;
+  /** The agents of the recordings that were read. */
+  readonly agents = new Set<string>();
   readonly changed: ChangedTurn[] = [];
   readonly #options: RehearsalOptions;
 
@@ -72,7 +77,12 @@ export class Rehearsal {
     try {
       const recording = await loadRecording(file);
       const { id, agent: recorded } = recording.turn;
+      this.agents.add(recorded);
       if ((agent !== undefined && recorded !== agent) || this.turns >= last) return;
+      if (isRefused(recording)) {
+        this.refused++;
+        return;
+      }
       this.turns++;
       const { changes, attempts } = await replay(recording);
       await onReplayed(recording, attempts);

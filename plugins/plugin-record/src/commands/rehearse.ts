@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { type CommandAction, type CommandTerminal, UsageError } from '@plugboard/kernel/contracts';
+import { type CommandAction, type CommandTerminal, suggestion, UsageError } from '@plugboard/kernel/contracts';
 import { isRecordingName } from '../format/file-name.js';
 import { PriceList } from '../replay/price-list.js';
 import { configFile, EXIT_WRONG_FILE, openConfiguration } from './open-configuration.js';
@@ -55,12 +55,29 @@ export function rehearseCommand(recordings: string): CommandAction {
       } finally {
         await Promise.all([server.close(), before?.close(), after?.close()]);
       }
+      const { refused } = rehearsal;
+      if (refused > 0) {
+        const were = refused === 1 ? 'turn was' : 'turns were';
+        terminal.note(
+          `plugboard: ${refused} ${were} left out: a budget refused ${refused === 1 ? 'it' : 'them'} before a model answered`,
+        );
+      }
+      if (rehearsal.turns === 0) {
+        terminal.note(`plugboard: ${folder} ${nothingFor(args.text('agent'), rehearsal)}`);
+        return EXIT_WRONG_FILE;
+      }
       const cost = costOf(before, after);
       terminal.print(args.has('json') ? JSON.stringify(resultOf(rehearsal, cost)) : linesOf(rehearsal, cost).join('\n'));
       if (rehearsal.changed.length > 0) return 1;
       return rehearsal.failed > 0 ? EXIT_WRONG_FILE : 0;
     },
   };
+}
+
+/** A clause about a folder without a turn to rehearse. */
+function nothingFor(agent: string | undefined, { agents }: Rehearsal): string {
+  if (agent === undefined) return 'has no turn to rehearse';
+  return `has no turn of the agent "${agent}" to rehearse${agents.has(agent) ? '' : suggestion(agent, [...agents])}`;
 }
 
 /** What the turns cost; null if the configurations have no prices for them. */

@@ -1,5 +1,6 @@
 import type { CommandAction, CommandTerminal } from '@plugboard/kernel/contracts';
 import type { UnreadableRecording } from '../format/read-recording.js';
+import { isRefused } from '../replay/outside.js';
 import { asUnreadable, loadRecording } from './load-recording.js';
 import { EXIT_WRONG_FILE, openConfiguration } from './open-configuration.js';
 import { changeLines } from './print-changes.js';
@@ -17,6 +18,10 @@ export function replayCommand(): CommandAction {
       const [file = ''] = args.positionals;
       const recording = await loadRecording(file).catch((error: UnreadableRecording) => refuse(terminal, file, error));
       if (!recording) return EXIT_WRONG_FILE;
+      if (isRefused(recording)) {
+        refuse(terminal, file, { message: 'has nothing to replay: a budget refused the turn before a model answered' });
+        return EXIT_WRONG_FILE;
+      }
       const server = await openConfiguration(args, terminal, false);
       if (!server) return EXIT_WRONG_FILE;
       const { id, agent, at } = recording.turn;
@@ -37,7 +42,7 @@ export function replayCommand(): CommandAction {
   };
 }
 
-function refuse(terminal: CommandTerminal, file: string, { message }: UnreadableRecording): undefined {
+function refuse(terminal: CommandTerminal, file: string, { message }: Pick<Error, 'message'>): undefined {
   terminal.note(`plugboard: ${file} ${message}`);
   return undefined;
 }

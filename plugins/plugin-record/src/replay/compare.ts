@@ -40,6 +40,8 @@ export interface Replay {
   readonly missing: readonly MissingResult[];
   /** Whether it ended at a model call without a recorded answer: how it would go on is unknown. */
   readonly isCutShort: boolean;
+  /** Whether models went on where the recorded turn was ended: one more step is not a change. */
+  readonly isOpenEnded: boolean;
   /** Attempts that only repeat what the recording left out. */
   isIgnored(attempt: Attempt): boolean;
 }
@@ -66,7 +68,7 @@ class Comparison {
   }
 
   changes(): readonly Change[] {
-    const { missing, recording, isCutShort, isIgnored } = this.#replay;
+    const { missing, recording, isCutShort, isOpenEnded, isIgnored } = this.#replay;
     const before = stepsOf(this.#recorded);
     const after = stepsOf(recording, isIgnored);
     const both = Math.min(before.length, after.length);
@@ -79,7 +81,7 @@ class Comparison {
       if (!isCut || index < before.length - 1) this.#differ('calls', was.step, was.calls, is.calls);
       this.#addMissing(missing, was.step);
     }
-    if (!isCutShort && before.length !== after.length) this.#otherSteps(before[both], after[both]);
+    if (!isCutShort && !isOpenEnded && before.length !== after.length) this.#otherSteps(before[both], after[both]);
     this.#addMissing(missing);
     if (!isCutShort) this.#end(recording.end, Math.max(0, ...after.map(({ step }) => step)));
     return this.#changes;

@@ -24,6 +24,9 @@ const OUTSIDE: readonly (FailureCode | string)[] = [
   'turn_interrupted',
 ];
 
+/** What the server refuses a turn with, because of its budgets. */
+const REFUSED: readonly (FailureCode | string)[] = ['insufficient_quota', 'quota_exceeded'];
+
 /** Codes that a model connection has, too. */
 const OF_BOTH: readonly string[] = ['overloaded', 'rate_limited'];
 
@@ -33,4 +36,9 @@ const OF_BOTH: readonly string[] = ['overloaded', 'rate_limited'];
  */
 export function endedFromOutside({ end: { status }, attempts }: Recording): boolean {
   return OUTSIDE.includes(status) || (OF_BOTH.includes(status) && attempts.at(-1)?.error === undefined);
+}
+
+/** Whether the server refused the turn before a model answered: there is nothing to run again. */
+export function isRefused({ end: { status }, attempts }: Recording): boolean {
+  return REFUSED.includes(status) && attempts.every(({ events }) => events.length === 0);
 }

@@ -104,11 +104,10 @@ export class ReplayServer {
     const replayed = this.#replayed.get(requestId);
     this.#replayed.delete(requestId);
     if (!replayed) return { changes: [{ kind: 'status', step: 0, before: end.status, after: status }], attempts: [] };
-    const { missing, isIgnored } = playback;
-    // Where people or time ended the recorded turn, how its model would have gone on is unknown.
-    const isCutShort = playback.isCutShort || (this.#isLive && endedFromOutside(recording));
+    const { missing, isCutShort, isIgnored } = playback;
+    const isOpenEnded = this.#isLive && endedFromOutside(recording);
     return {
-      changes: changesIn(recording, { recording: replayed, missing, isCutShort, isIgnored }),
+      changes: changesIn(recording, { recording: replayed, missing, isCutShort, isOpenEnded, isIgnored }),
       attempts: replayed.attempts.filter((one) => !isIgnored(one)),
     };
   }

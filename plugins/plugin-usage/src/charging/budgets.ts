@@ -1,4 +1,4 @@
-import type { Clock, Logger, PluginState } from '@plugboard/kernel';
+import type { PluginContext, PluginState } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import type { BudgetSettings } from '../config.js';
 import { dayOf, type Period, periodOf } from '../ledger/periods.js';
@@ -85,15 +85,22 @@ export class SpendingBudget {
 export class SpendingBudgets {
   readonly #budgets: readonly SpendingBudget[];
   readonly #sums: SharedSums;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #clock: PluginContext['clock'];
+  readonly #log: PluginContext['log'];
+  /** Where the budgets are in the file. */
+  readonly #setting: string;
   readonly #logged = new Set<string>();
 
-  constructor(budgets: readonly SpendingBudget[], sums: SharedSums, clock: Clock, log: Logger) {
+  constructor(
+    budgets: readonly SpendingBudget[],
+    sums: SharedSums,
+    { entry, clock, log }: Pick<PluginContext, 'entry' | 'clock' | 'log'>,
+  ) {
     this.#budgets = budgets;
     this.#sums = sums;
     this.#clock = clock;
     this.#log = log;
+    this.#setting = `${entry}.budgets`;
   }
 
   /** What the period of each new budget has had so far: a new one does not begin with nothing. */
@@ -133,7 +140,7 @@ export class SpendingBudgets {
       const { cost } = await this.#sums.of(counter);
       if (cost < budget.amount) continue;
       this.#logOnce(counter, budget, cost);
-      throw spent(budget, period, now);
+      throw spent(budget, period, now, this.#setting);
     }
   }
 
@@ -188,8 +195,8 @@ function markerOf({ id }: SpendingBudget): string {
   return `${MARKERS}${id}`;
 }
 
-function spent(budget: SpendingBudget, { end }: Period, now: number): TurnError {
+function spent(budget: SpendingBudget, { end }: Period, now: number, setting: string): TurnError {
   const next = end === undefined ? 'The operator can' : `It begins again at ${new Date(end).toISOString()}; the operator can`;
-  const message = `The budget of ${budget} is spent. ${next} raise \`usage.budgets\`.`;
+  const message = `The budget of ${budget} is spent. ${next} raise \`${setting}\`.`;
   return new TurnError('insufficient_quota', message, end === undefined ? {} : { retryAfter: Math.ceil((end - now) / 1000) });
 }
