@@ -14,6 +14,14 @@ export default definePlugin({
     const lease = parseDuration(config.lease);
     const store = new PostgresStore({ url, schema, poolSize, lease, ttl: parseDuration(config.ttl), quotas, clock, log });
     contribute(SessionStores, store);
-    return { start: (signal) => store.start(signal), stop: () => store.stop(), startLimit: store.startLimit };
+    return {
+      start: (signal) => store.start(signal),
+      stop: () => store.stop(),
+      health: () => {
+        const failure = store.failure();
+        return failure ? { state: 'failed', reason: failure.message } : { state: 'ok' };
+      },
+      startLimit: store.startLimit,
+    };
   },
 });

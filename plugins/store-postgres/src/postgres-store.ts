@@ -240,8 +240,13 @@ export class PostgresStore implements SessionStore {
     return this.#call(({ sessions }) => sessions.delete(id));
   }
 
+  /** Why the store does not work, if it does not: what the last renewal or statement found. */
+  failure(): Error | undefined {
+    return this.#opened ? this.#opened.replica.failure : notOpen();
+  }
+
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
-    const failure = this.#opened ? this.#opened.replica.failure : notOpen();
+    const failure = this.failure();
     return failure ? { ok: false, reason: failure.message } : { ok: true };
   }
 

@@ -13,6 +13,13 @@ export default definePlugin({
     const backup = config.backup && { path: resolvePath(config.backup.path), every: parseDuration(config.backup.every) };
     const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), quotas, backup, clock, log });
     contribute(SessionStores, store);
-    return { start: () => store.start(), stop: () => store.stop() };
+    return {
+      start: () => store.start(),
+      stop: () => store.stop(),
+      health: () => {
+        const failure = store.failure();
+        return failure ? { state: 'failed', reason: failure.message } : { state: 'ok' };
+      },
+    };
   },
 });

@@ -269,8 +269,14 @@ export class SqliteStore implements SessionStore {
     return true;
   }
 
+  /** Why the store does not work, if it does not. While it does not, it probes once a second. */
+  failure(): Error | undefined {
+    return this.#opened ? this.#opened.health.check() : notOpen(this.#options.path);
+  }
+
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
-    return this.#opened?.health.check() ?? { ok: false, reason: notOpen(this.#options.path).message };
+    const failure = this.failure();
+    return failure ? { ok: false, reason: failure.message } : { ok: true };
   }
 
   stop(): Promise<void> | undefined {

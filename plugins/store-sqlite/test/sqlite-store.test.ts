@@ -51,6 +51,16 @@ t.test('creates the file relative to the configuration, with its folders, for th
   for (const file of [path, `${path}-wal`]) t.equal(statSync(file).mode & 0o777, 0o600, file.slice(folder.length));
 });
 
+t.test('says through its lifecycle whether the store works', (t) => {
+  const { lifecycle } = testContext(plugin, { folder: t.testdir(), entry: 'sessions' });
+  const { signal } = new AbortController();
+  t.match(lifecycle.health?.(), { state: 'failed', reason: /is not open/ });
+  lifecycle.start?.(signal);
+  t.strictSame(lifecycle.health?.(), { state: 'ok' });
+  lifecycle.stop?.(signal);
+  t.end();
+});
+
 t.test('leaves one file and no timer behind when it stops', async (t) => {
   const clock = new ManualClock();
   const { store, path } = openStore(t.testdir(), { clock });

@@ -39,9 +39,10 @@ export class Health {
     return error;
   }
 
-  check(): { readonly ok: boolean; readonly reason?: string } {
+  /** @returns why the store does not work, if it does not. */
+  check(): StoreError | undefined {
     if (this.#failure && this.#failure.code !== 'corrupt') this.#probe();
-    return this.#failure ? { ok: false, reason: this.#failure.message } : { ok: true };
+    return this.#failure;
   }
 
   #probe(): void {
