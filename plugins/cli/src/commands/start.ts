@@ -72,10 +72,14 @@ export const start: CommandAction = {
   },
 };
 
-/** Whether a plugin says itself what was refused, such as a port: stacks would hide the message. */
+/**
+ * Whether a plugin says itself what was refused, such as a port: stacks would hide the message. It
+ * throws an error class of its own with a code, or wraps an error with a code.
+ */
 function isExplained(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const { cause } = error;
+  const { cause, name } = error;
+  if (name !== 'Error' && 'code' in error && !String(error.code).startsWith('ERR_')) return true;
   return cause instanceof Error && 'code' in cause && !(cause instanceof TypeError || cause instanceof RangeError);
 }
 

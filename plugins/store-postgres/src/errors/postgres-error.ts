@@ -61,8 +61,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   '42501': [
     'refused',
     ({ database, user, schema }) =>
-      `the user "${user}" may not use the schema "${schema}" of the database "${database}": run ` +
-      `CREATE SCHEMA ${schema} AUTHORIZATION "${user}" as an administrator, or GRANT CREATE ON DATABASE`,
+      `the user "${user}" may not use the schema "${schema}" of the database "${database}": as an administrator, run ` +
+      `CREATE SCHEMA ${quoted(schema)} AUTHORIZATION ${quoted(user)}; or GRANT CREATE ON DATABASE ${quoted(database)} TO ${quoted(user)};`,
   ],
   '25006': ['read_only', ({ address }) => `PostgreSQL at ${address} is read-only: let \`url\` name the primary server`],
   '53100': [
@@ -85,6 +85,11 @@ export function explainError(error: unknown, server: Server): unknown {
   return new StoreError('postgres', `PostgreSQL at ${server.address} failed (${codeOf(error)}: ${reasonOf(error)})`, {
     cause: error,
   });
+}
+
+/** A name as a statement has it. */
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 function isSqlState(code = ''): boolean {
