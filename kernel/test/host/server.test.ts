@@ -258,9 +258,9 @@ t.test('another runtime defines other top-level keys and has no options beside `
   });
   await composed(t, files('{ use: ./r.js }', 'crew: [ada]\n'), { layout });
   t.same(left('crew'), ['ada']);
-  t.same(await problemsOf(t, files('{ use: ./r.js, crew: [ada] }', 'agents: {}\n'), { layout }), [
+  t.same(await problemsOf(t, files('{ use: ./r.js, crew: [ada] }', 'team: {}\n'), { layout }), [
     "plugboard.yaml:3:25 runtime.crew: unknown option; the options of runtime are keys of the file's top level",
-    'plugboard.yaml:4:1 agents: unknown section; known: "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "responses", "crew", "log"',
+    'plugboard.yaml:4:1 team: unknown section; known: "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "responses", "crew", "log"',
   ]);
   t.match(await problemsOf(t, files('{ use: not-there }', 'agents: {}\n'), { layout }), [
     'plugboard.yaml:3:17 runtime.use: the plugin @plugboard/not-there is not installed',

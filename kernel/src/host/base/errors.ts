@@ -25,6 +25,8 @@ const MESSAGES = {
   VARIABLE_MALFORMED: () => `"\${" starts neither \${NAME} nor \${NAME:-default}; write "$\${" for a literal "\${"`,
   VARIABLE_NESTED: (name: string) => `the default of \${${name}} contains a variable; a default must be plain text`,
   SECTION_UNKNOWN: (suggestion: string) => `unknown section${suggestion}`,
+  SECTION_IS_PLUGIN: (sections: readonly string[]) =>
+    `unknown section; as the name of a plugin, write it under ${orOf(sections)}`,
   SECTION_MISSING: () => 'this section is missing or empty; without it, nothing can reach the server',
   SECTION_EMPTY: (alternative: string) => `this section is empty${alternative}, or remove the key`,
   SECTION_NOT_A_MAP: (alternative: string) => `must be a map${alternative}`,
@@ -55,6 +57,8 @@ const MESSAGES = {
           likely === undefined ? `add "use" with the name or the path of a plugin, or ${installOf(names)}` : `add use: ${likely}`
         }`
       : `the plugin ${names[0]} is not installed${likely === undefined ? `; ${installOf(names)}` : `, did you mean "${likely}"?`}`,
+  PLUGIN_OF_OTHER_SECTION: (name: string, sections: readonly string[]) =>
+    `"${name}" is a plugin of another section; move it to ${orOf(sections)}`,
   PACKAGE_NOT_INSTALLED: (name: string) =>
     `the package ${packageOf(name)} is not installed; check the name, then run: npm install ${packageOf(name)}`,
   MODULE_NOT_FOUND: (path: string) => `there is no module at ${path}; check the path`,
@@ -339,6 +343,11 @@ function installOf(names: readonly string[]): string {
   const [first = ''] = names;
   if (names.length === 1) return `check the name, and install the package ${packageOf(first)}`;
   return `install the one you mean: ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}
+
+/** `a or b`, in backticks. */
+function orOf(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(' or ');
 }
 
 /** `@you/greeter` of `@you/greeter/sub`. */

@@ -1,4 +1,4 @@
-import { fault } from '../base/errors.js';
+import { type Fault, fault } from '../base/errors.js';
 import { suggestion, synonymOf } from '../base/nearest.js';
 import { type ConfigPath, formatPath } from '../base/problem.js';
 import { OptionSchema } from '../options/schema.js';
@@ -106,8 +106,11 @@ export class FileReader {
     });
   }
 
-  /** Gives entries their options at the top level, and reports keys that belong to nothing. */
-  withTopLevelOptions(entries: readonly LoadedEntry[]): readonly LoadedEntry[] {
+  /**
+   * Gives entries their options at the top level, and reports keys that belong to nothing.
+   * @param sectionsOf the sections that have an installed plugin of this name.
+   */
+  withTopLevelOptions(entries: readonly LoadedEntry[], sectionsOf: (name: string) => readonly string[]): readonly LoadedEntry[] {
     const { sections } = this.#layout;
     const isOwner = ({ section }: LoadedEntry) => sections[section]?.topLevelOptions === true;
     const complete = entries.map((entry) => (isOwner(entry) ? this.#withTopLevelOptions(entry) : entry));
@@ -116,14 +119,15 @@ export class FileReader {
     if (owners.some(({ plugin }) => plugin === undefined)) return complete;
     const known = [...Object.keys(sections), ...owners.flatMap(topLevelKeys), 'log'];
     for (const key of this.#content.keys()) {
-      if (!known.includes(key)) this.#problems.add([key], fault('SECTION_UNKNOWN', this.#sectionSuggestion(key, known)));
+      if (!known.includes(key)) this.#problems.add([key], this.#unknownSection(key, known, sectionsOf(key)));
     }
     return complete;
   }
 
-  #sectionSuggestion(key: string, known: readonly string[]): string {
+  #unknownSection(key: string, known: readonly string[], ofPlugin: readonly string[]): Fault {
     const synonym = synonymOf(key, known, this.#layout.synonyms);
-    return synonym === undefined ? suggestion(key, known) : `, did you mean "${synonym}"?`;
+    if (synonym !== undefined) return fault('SECTION_UNKNOWN', `, did you mean "${synonym}"?`);
+    return ofPlugin.length > 0 ? fault('SECTION_IS_PLUGIN', ofPlugin) : fault('SECTION_UNKNOWN', suggestion(key, known));
   }
 
   #withTopLevelOptions(entry: LoadedEntry): LoadedEntry {

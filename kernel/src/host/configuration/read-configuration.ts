@@ -73,7 +73,7 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   const reader = new FileReader(source, layout, options, env, problems);
   const read = reader.read();
 
-  const loader = known ?? new Loader(source.folder, cwd, { diagnosis: options.diagnosis });
+  const loader = known ?? new Loader(source.folder, cwd, { diagnosis: options.diagnosis, sections: layout.sections });
   const loadAll = (entries: readonly { readonly entry: ReadEntry; readonly neededBy?: string }[]) =>
     Promise.all(entries.map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
   const decide = (entries: readonly ReadEntry[]) =>
@@ -83,7 +83,9 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
     });
   const decided = await decide(read.entries);
   const inFile = await loadAll(decided.map((entry) => ({ entry })));
-  const loaded = reader.withTopLevelOptions([...inFile, ...(await loadAll(reader.needed(inFile)))]);
+  const loaded = reader.withTopLevelOptions([...inFile, ...(await loadAll(reader.needed(inFile)))], (name) =>
+    loader.sectionsOf(name),
+  );
 
   const secrets = { texts: new Set<string>(), variables: new Set<string>() };
   const resolvePath = (path: string) => resolve(source.folder, path);

@@ -34,6 +34,8 @@ const OBJECT_VERSION = '0.0.0';
 const IMPORT_LIMIT = 10_000;
 
 interface LoaderOptions {
+  /** The sections of the file, with what short names mean in them. */
+  readonly sections?: Readonly<Record<string, { readonly prefix: string }>>;
   readonly importLimit?: number;
   readonly diagnosis?: Diagnosis | undefined;
 }
@@ -46,6 +48,7 @@ interface LoaderOptions {
 export class Loader {
   readonly #fileFolder: string;
   readonly #folders: readonly string[];
+  readonly #sections: NonNullable<LoaderOptions['sections']>;
   readonly #importLimit: number;
   readonly #diagnosis: Diagnosis;
   readonly #loaded = new Map<string, Promise<LoadedPlugin>>();
@@ -55,8 +58,10 @@ export class Loader {
    * @param cwd where packages are searched after the file's folder and before the kernel's own.
    * @param options.importLimit milliseconds that a module may take to load.
    */
-  constructor(fileFolder: string, cwd: string, { importLimit = IMPORT_LIMIT, diagnosis = NO_DIAGNOSIS }: LoaderOptions = {}) {
+  constructor(fileFolder: string, cwd: string, options: LoaderOptions = {}) {
+    const { importLimit = IMPORT_LIMIT, diagnosis = NO_DIAGNOSIS, sections = {} } = options;
     this.#fileFolder = fileFolder;
+    this.#sections = sections;
     this.#importLimit = importLimit;
     this.#diagnosis = diagnosis;
     this.#folders = [...new Set([fileFolder, cwd, import.meta.dirname])];
@@ -105,7 +110,10 @@ export class Loader {
       const url = this.#resolvePackage(name, neededBy === undefined ? [] : [dirname(neededBy)]);
       if (url !== undefined) return url;
     }
-    throw hostError('PLUGIN_NOT_INSTALLED', names, isKey, usual ?? this.#similar(use, prefix));
+    const likely = usual ?? this.#similar(use, prefix);
+    const sections = usual !== undefined || (likely !== undefined && isModulePath(likely)) ? [] : this.sectionsOf(use, prefix);
+    if (sections.length > 0) throw hostError('PLUGIN_OF_OTHER_SECTION', use, sections);
+    throw hostError('PLUGIN_NOT_INSTALLED', names, isKey, likely);
   }
 
   #similar(use: string, prefix: string): string | undefined {
@@ -114,11 +122,17 @@ export class Loader {
     return similarPlugin(short, this.#fileFolder, this.installed(prefix));
   }
 
-  /** The missing package of a `use`. Not of a path or of a mistyped name: that is a mistake. */
+  /** The missing package of a `use`. Not of a path, a mistyped name or another section's plugin. */
   missingPlugin(use: string, prefix: string): string | undefined {
     const names = packageNames(use, prefix);
     if (isModulePath(use) || !names.every(isPackageName) || names.some((name) => this.isInstalled(name))) return undefined;
-    return this.#similar(use, prefix) === undefined ? names[0] : undefined;
+    return this.#similar(use, prefix) === undefined && this.sectionsOf(use, prefix).length === 0 ? names[0] : undefined;
+  }
+
+  /** The sections, except those with a prefix, that have an installed plugin of this short name. */
+  sectionsOf(name: string, except?: string): readonly string[] {
+    const others = Object.entries(this.#sections).filter(([, { prefix }]) => prefix !== except);
+    return others.flatMap(([section, { prefix }]) => (this.installed(prefix).includes(name) ? [section] : []));
   }
 
   /** Whether a package, or the module of a path, is there. Loads nothing. */

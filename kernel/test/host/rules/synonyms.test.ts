@@ -4,7 +4,11 @@ import { problemsOf } from '../distribution.js';
 
 /** The problems of a file, without what the messages say about the plugin. */
 async function problemsIn(t: Parameters<typeof problemsOf>[0], ...lines: string[]): Promise<string[]> {
-  const problems = await problemsOf(t, { 'plugboard.yaml': ['transports: {}', ...lines].join('\n') }, { layout });
+  const problems = await problemsOf(
+    t,
+    { 'plugboard.yaml': [...(lines[0]?.startsWith('transports:') ? [] : ['transports: {}']), ...lines].join('\n') },
+    { layout },
+  );
   return problems.map((problem) => problem.replace(/^plugboard.yaml:\d+:\d+ /, '').replace(/ \(plugin .*$/, ''));
 }
 
@@ -42,6 +46,27 @@ t.test('rule 2: so are those for a section', async (t) => {
     'providers: unknown section, did you mean "models"?',
     'database: unknown section, did you mean "sessions"?',
   ]);
+});
+
+t.test("rule 1: a plugin of another section is answered with its section, and so is one at the file's top level", async (t) => {
+  const named = (name: string, section: string) => `"${name}" is a plugin of another section; move it to \`${section}\``;
+  t.match(
+    await problemsIn(
+      t,
+      'transports: { metrics: {} }',
+      'tools: { usage: {}, totals: { use: usage, optional: true }, memory: { command: npx } }',
+      'plugins: { clock: {} }',
+      'metrics: {}',
+    ),
+    [
+      `transports.metrics: ${named('metrics', 'plugins')}`,
+      `tools.usage: ${named('usage', 'plugins')}`,
+      `tools.totals.use: ${named('usage', 'plugins')}`,
+      /^tools\.memory: .*; add use: mcp/,
+      `plugins.clock: ${named('clock', 'tools')}`,
+      'metrics: unknown section; as the name of a plugin, write it under `plugins`',
+    ],
+  );
 });
 
 t.test('rule 1: an entry without a use that cannot be found is answered with what its options mean', async (t) => {
