@@ -21,7 +21,8 @@ export const configSchema = {
     path: { type: 'string', pattern: '^/[!-"$->@-~]*$', description: 'The path of the page.', default: '/metrics' },
     token: {
       type: 'string',
-      pattern: '^[!-~]{1,512}$',
+      minLength: 1,
+      maxLength: 512,
       secret: true,
       description: 'Scrapes must send it as `Authorization: Bearer …`. Without it, they need no credential.',
     },
@@ -38,6 +39,9 @@ export type MetricsConfig = Infer<typeof configSchema>;
 
 /** Checks what the schema cannot express. */
 export function checkConfig({ host, token, open }: MetricsConfig): readonly ConfigProblem[] {
+  if (token !== undefined && !/^[!-~]*$/.test(token)) {
+    return [{ path: ['token'], message: 'must consist of ASCII letters, digits and punctuation, without a space' }];
+  }
   if (isLoopback(host) || token !== undefined || open) return [];
   const message =
     `"${host}" accepts connections from other machines, and every one of them could read the metrics: set a \`token\`, ` +

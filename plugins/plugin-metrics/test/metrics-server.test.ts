@@ -49,7 +49,9 @@ t.test('another host than loopback is refused with both cures', async (t) => {
     t.same(checkOptions(plugin, config).faults, [], JSON.stringify(config));
   }
   for (const path of ['metrics', '/a b', '/metrics?x']) t.equal(checkOptions(plugin, { path }).faults.length, 1, path);
-  t.equal(checkOptions(plugin, { token: '' }).faults.length, 1);
+  t.same(checkOptions(plugin, { token: '' }).faults, ['token: must not be empty']);
+  const characters = 'token: must consist of ASCII letters, digits and punctuation, without a space';
+  t.same(checkOptions(plugin, { token: 'two words' }).faults, [characters]);
 });
 
 t.test('wants its token as a bearer credential', async (t) => {
