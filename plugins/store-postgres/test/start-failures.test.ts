@@ -122,8 +122,9 @@ t.test('a server on PostgreSQL answers, and is ready again after a restart of th
   t.equal(await chat(), 200);
   postgres.stop('fast');
   await eventually(async () => !(await isReady()));
-  const { entries } = await (await fetch(`${address}/v1/status`)).json();
-  const sessions = entries.find(({ entry }: { readonly entry: string }) => entry === 'sessions');
+  const status = await fetch(`${address}/v1/status`);
+  const { entries } = (await status.json()) as { readonly entries: readonly { readonly entry: string }[] };
+  const sessions = entries.find(({ entry }) => entry === 'sessions');
   t.match(sessions, { status: 'running', health: 'failed', reason: /^PostgreSQL at 127\.0\.0\.1:\d+ cannot be reached/ });
   postgres.start();
   await eventually(isReady);

@@ -129,7 +129,7 @@ export class Loader {
     return this.#similar(use, prefix) === undefined && this.sectionsOf(use, prefix).length === 0 ? names[0] : undefined;
   }
 
-  /** The sections, but those with the prefix `except`, that have an installed plugin of this short name. */
+  /** The sections, except those with a prefix, that have an installed plugin of this short name. */
   sectionsOf(name: string, except?: string): readonly string[] {
     const others = Object.entries(this.#sections).filter(([, { prefix }]) => prefix !== except);
     return others.flatMap(([section, { prefix }]) => (this.installed(prefix).includes(name) ? [section] : []));
