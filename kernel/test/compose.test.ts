@@ -78,7 +78,7 @@ t.test('one plugin object serves any number of entries, each with its own option
   );
 });
 
-t.test('sections of a file are left out and replaced, with plugin objects, whatever their variables', async (t) => {
+t.test('sections of a file are left out and replaced, with plugin objects, without their variables', async (t) => {
   const offers = (name: string) =>
     definePlugin({
       name,

@@ -138,7 +138,7 @@ t.test('scrapes within a second get one page', async (t) => {
   t.match(await (await fetch(address)).text(), 'plugboard_turns_total{agent="assistant",status="stop"} 2');
 });
 
-t.test('a client that does not read its page is cut after ten seconds, and nobody waits for it', async (t) => {
+t.test('a client that does not read its page is cut after ten seconds, and others do not wait', async (t) => {
   const { port, clock, address } = await startExporter(t);
   const { start, asyncEnd } = tracingChannel('plugboard.turn');
   for (let agent = 0; agent < 500; agent++) {

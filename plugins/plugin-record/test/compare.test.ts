@@ -25,7 +25,7 @@ const withPrompt = (content: string) => (one: Attempt) => ({
   messages: [{ role: 'system', content } satisfies Message, ...one.messages.slice(1)],
 });
 
-t.test('a turn is the same as itself, whatever ids the server made', async (t) => {
+t.test('a turn is the same as itself with other ids of the server', async (t) => {
   const text = JSON.stringify(recording())
     .replaceAll('call_one', 'call_two')
     .replaceAll('turn_one', 'turn_two')

@@ -29,7 +29,7 @@ t.test('what a connection attached to its answers is in the line of the turn alo
   t.match(text.split('\n')[0], /signature/);
 });
 
-t.test('the names of files are in the order of their turns, and other files are no recordings', async (t) => {
+t.test('the names of files are in the order of their turns, and other files are not recordings', async (t) => {
   const name = fileNameOf({ at: Date.UTC(2026, 10, 28, 3, 47, 0, 123), id: 'turn_x1' });
   t.equal(name, '20261128T034700123Z-turn_x1.jsonl');
   t.ok(isRecordingName(name));
@@ -69,7 +69,7 @@ const FAULTS: readonly (readonly [name: string, text: string, message: RegExp])[
     /line 4: "kept" is 3, and the request before it has fewer messages$/,
   ],
   ['a message of no role', text.replace('"role":"user"', '"role":"boss"'), /line 1: "messages\[0\]\.role" must be /],
-  ['a step that is no number', text.replace('"step":1', '"step":"1"'), /line 2: "step" must be /],
+  ['a step that is not a number', text.replace('"step":1', '"step":"1"'), /line 2: "step" must be /],
 ];
 
 for (const [name, broken, message] of FAULTS) {

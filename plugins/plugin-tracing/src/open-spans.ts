@@ -61,7 +61,7 @@ export class OpenSpans {
   }
 }
 
-/** A span that ends once, whatever ends it first. */
+/** A span that ends once: the first end counts. */
 export class OpenSpan {
   readonly #span: Span;
   readonly #startTime: number;

@@ -68,7 +68,7 @@ async function rejectionIn(response: Response): Promise<SendFailure | undefined>
   return rejected > 0 ? { reason: `it rejected ${rejected} spans of a batch`, retryable: false } : undefined;
 }
 
-/** What cannot be read is no reason to send the batch again. */
+/** An answer that cannot be read does not send the batch again. */
 function rejectedSpans(answer: Uint8Array): number {
   try {
     return Number(ProtobufTraceSerializer.deserializeResponse(answer).partialSuccess?.rejectedSpans ?? 0);

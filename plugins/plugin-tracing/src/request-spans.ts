@@ -94,7 +94,7 @@ function endAttributes({ route, status, project }: PublishedRequest): Attributes
   return { 'http.route': route, 'http.response.status_code': status, 'plugboard.project': project };
 }
 
-/** An error of the caller is none of the server. */
+/** An error of the caller is not an error of the server. */
 function errorOf({ status = 0, outcome = 'ok' }: PublishedRequest): string | undefined {
   if (status >= 500) return String(status);
   return outcome === 'ok' || outcome === 'client_error' || status === 408 ? undefined : outcome;

@@ -139,7 +139,7 @@ t.test('a turn that fails has the code of its failure, and the request its statu
   t.notOk('gen_ai.response.finish_reasons' in collector.one('invoke_agent helper').attributes);
 });
 
-t.test('a mistake of the caller is no error of the server', async (t) => {
+t.test('a mistake of the caller is not an error of the server', async (t) => {
   const { collector, server, ask, stop } = await tracedServer(t);
   t.equal((await ask({ messages: 'none' })).status, 400);
   t.equal((await fetch(`${server.url}/nowhere?secret=1`)).status, 404);

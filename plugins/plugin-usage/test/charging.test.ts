@@ -55,11 +55,11 @@ t.test('OB-12 an answer that breaks off, or whose reader leaves, is charged once
     }
   }
   for await (const _ of entry.open(endless())) break;
-  t.ok(hasLeft, 'the connector is told');
+  t.ok(hasLeft, 'the connector sees it');
   t.match((await entry.report()).total, { calls: 2, output_tokens: 101, estimated_calls: 2 });
 });
 
-t.test('an attempt without an answer is no call', async (t) => {
+t.test('an attempt without an answer is not a call', async (t) => {
   const entry = await UsageEntry.start();
   const refused = new ModelError('it answered with status 503.', { retryable: true });
   await t.rejects(entry.call({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(refused) }) }), refused);

@@ -141,7 +141,7 @@ t.test('OB-8 a turn costs the same on every surface, plain and streamed', async 
   const { data, total } = body as Report;
   t.equal(total.cost, textOf(sum), 'the report has what was charged');
   t.match(data, [{ model: 'fast', unpriced_calls: 0, estimated_calls: 0 }]);
-  t.equal(data.length, 1, 'an attempt without an answer is no call');
+  t.equal(data.length, 1, 'an attempt without an answer is not a call');
 });
 
 t.test('OB-12 a client that leaves in the middle of a stream is charged for what arrived', async (t) => {

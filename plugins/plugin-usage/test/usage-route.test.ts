@@ -29,7 +29,7 @@ t.test('a caller sees its own calls, an admin those of its project, an admin of 
     return [total.calls, budgets.map(({ amount }) => amount).join()];
   };
   t.strictSame(await seen(anna), [1, '9,8']);
-  t.strictSame(await seen(jwt), [0, '9,8'], 'tokens without a subject are nobody');
+  t.strictSame(await seen(jwt), [0, '9,8'], 'tokens without a subject see nothing');
   t.strictSame(await seen(principal('acme', 'tok_admin', ADMIN)), [3, '9,8']);
   t.strictSame(await seen(principal('beta', 'tok_admin', ADMIN)), [1, '9,7']);
   t.strictSame(await seen(principal('default', 'tok_admin', ADMIN)), [5, '9,8,7']);
@@ -75,7 +75,7 @@ t.test('an invalid query is a 400 that names the parameter', async (t) => {
   }
 });
 
-t.test('sums of another currency are no money of this one', async (t) => {
+t.test('sums of another currency are not added', async (t) => {
   const entry = await UsageEntry.start();
   await entry.call();
   await entry.stop();

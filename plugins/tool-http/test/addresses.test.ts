@@ -138,7 +138,7 @@ t.test('OAS-8 S-07 a redirect leads to no private address', async (t) => {
   for (const [to, message] of [
     ['file:///etc/passwd', 'it redirects to file:, which is not http or https'],
     ['gopher://x', 'it redirects to gopher:, which is not http or https'],
-    ['http://', '127.0.0.1 redirects to what is not an address'],
+    ['http://', '127.0.0.1 redirects to a text that is not an address'],
   ] as const) {
     const { url } = await redirecting(t, () => to);
     await t.rejects(callTo(url, { named: [new URL(url)] }).get(), { message });

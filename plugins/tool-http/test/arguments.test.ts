@@ -128,7 +128,7 @@ t.test('OAS-5 keys that providers refuse have an alias, at any depth', async (t)
   t.match(requests[0], { url: '/a?filter%5Bname%5D=n', body: `{"a.b":{"c d":"v"},"${'x'.repeat(65)}":"l"}` });
 });
 
-t.test('OAS-9 servers, host, Authorization, credentials and headers of the file are no arguments', async (t) => {
+t.test('OAS-9 servers, host, Authorization, credentials and headers of the file are not arguments', async (t) => {
   const { url, requests } = await api(t);
   const at = (name: string, place: string) => ({ name, in: place, schema: text });
   const shop = entry(

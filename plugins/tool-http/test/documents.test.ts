@@ -31,7 +31,7 @@ t.test('OAS-14 documents of 3.0, 3.1 and 3.2 are read, as JSON or YAML', async (
   t.strictSame(entry(t, shared, base).names()[0], 'a');
 });
 
-t.test('OAS-14 OAS-12 what is no document of a supported version is a mistake that says so', async (t) => {
+t.test('OAS-14 OAS-12 a text that is not a document of a supported version is a mistake that says so', async (t) => {
   const cases: readonly (readonly [document: string | object, fault: RegExp])[] = [
     [{ swagger: '2.0', paths: {} }, /^openapi: shop.yaml is Swagger 2.0; convert it to OpenAPI 3/],
     [{ openapi: '4.0.0', paths: {} }, /is of OpenAPI 4.0.0; only 3.0, 3.1 and 3.2 are supported/],
@@ -123,7 +123,7 @@ t.test('a document without a server is a mistake, unless baseUrl has one', async
   t.strictSame(faults(t, SHOP, {}), ['openapi: shop.yaml names no server; set `baseUrl` to the address of the API']);
   t.match(faults(t, { ...SHOP, servers: [{ url: '/v1' }] }, {}), [/names no server/]);
   t.match(faults(t, { ...SHOP, servers: [{ url: 'ftp://shop' }] }, {}), [
-    /names the server "ftp:\/\/shop", which is no http or https URL/,
+    /names the server "ftp:\/\/shop", which is not an http or https URL/,
   ]);
   t.strictSame(
     faults(t, { ...SHOP, servers: [{ url: 'https://shop.example.com/{v}', variables: { v: { default: 'v1' } } }] }, {}),

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { readRecording, UnreadableRecording } from '../format/read-recording.js';
 import type { Recording } from '../format/recording.js';
 
-/** Bytes. A larger file is none of `record`, whose turns have less memory. */
+/** Bytes. A larger file is not from `record`, whose turns have less memory. */
 const MAX_SIZE = 256 * 2 ** 20;
 
 /**

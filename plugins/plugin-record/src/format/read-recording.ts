@@ -21,7 +21,7 @@ export class UnreadableRecording extends Error {
 /**
  * Reads a recording.
  *
- * @throws UnreadableRecording, whatever the text is.
+ * @throws UnreadableRecording, and no other error.
  */
 export function readRecording(text: string): Recording {
   const reader = new RecordingReader();

@@ -32,7 +32,7 @@ export class RecordingFolder {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
   }
 
-  /** Writes a file. @throws an error of the file system; then there is no such file. */
+  /** Writes a file. @throws an error of the file system; then the file does not exist. */
   async write(name: string, lines: Iterable<string>): Promise<void> {
     await this.create();
     const temporary = join(this.path, `.${name}.${randomBytes(6).toString('hex')}.tmp`);

@@ -27,7 +27,7 @@ export class UsageReport {
   }
 
   add(labels: RowLabels, sums: Sums): void {
-    // What was paid in a currency that the file had before is no amount of this one.
+    // Amounts in the currency that the file had before cannot be added to these.
     const own = labels.currency === this.#currency ? sums : { ...sums, cost: 0n, unpriced: sums.calls };
     const key = this.#by.map((name) => partOf(labels, name)).join('\0');
     const group = this.#groups.get(key);

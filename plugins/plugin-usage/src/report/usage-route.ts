@@ -46,7 +46,7 @@ export class UsageRoute {
     return { status: 200, headers: { 'cache-control': 'no-store' }, body };
   }
 
-  /** Those that cover the caller, whatever agent it uses; with `admin` those of its project too. */
+  /** Those that cover the caller with any agent; with `admin` those of its project too. */
   #budgetsSeenBy(principal: Principal): (budget: SpendingBudget) => boolean {
     if (seesAll(principal)) return () => true;
     const { project } = principal;

@@ -12,7 +12,7 @@ export const MAX_DOCUMENT = 32 * 2 ** 20;
 /**
  * Reads an OpenAPI document, JSON or YAML (OAS-14).
  *
- * @throws DocumentFault if it is none of a supported version.
+ * @throws DocumentFault if it is not a document of a supported version.
  */
 export function readDocument(text: string): OpenApiDocument {
   const root = parsed(text);

@@ -8,7 +8,7 @@ const RANDOM = /^(?=.*[0-9])(?=.*[A-Za-z])[\w+/=~.-]{20,200}$/;
 
 /**
  * Removes the operator's credentials from a text: an API may send back what it received. Values
- * that are no credentials, such as that of `Accept`, stay, because answers contain them as well.
+ * that are not credentials, such as that of `Accept`, stay, because answers contain them as well.
  *
  * @param query that of `baseUrl`.
  */

@@ -101,7 +101,7 @@ const PRIVATE = 'its address is private';
 /** The request that follows a redirect, as `fetch` makes it. */
 function redirected(request: HttpRequest, location: string, status: number): HttpRequest {
   const url = URL.parse(location, new URL(request.target, request.server).href);
-  if (!url) throw new HttpCallError('http_redirects', `${hostOf(request.server)} redirects to what is not an address`);
+  if (!url) throw new HttpCallError('http_redirects', `${hostOf(request.server)} redirects to a text that is not an address`);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw noHttp(url.protocol);
   const becomesGet = (status === 303 && request.method !== 'HEAD') || (status <= 302 && request.method === 'POST');
   const isSameOrigin = url.origin === request.server.origin;

@@ -54,7 +54,7 @@ interface Argument {
 /**
  * Converts one operation.
  *
- * @param ownHeaders the operator's, in lower case: they are no arguments.
+ * @param ownHeaders the operator's, in lower case: they are not arguments.
  * @param maxParts of one schema.
  * @throws OperationFault if it cannot be a tool, DocumentFault if it refers to another document.
  */

@@ -35,7 +35,7 @@ const STYLES: Readonly<Record<Place, string>> = {
 
 /**
  * The parameters that a call may set, those of the path included, in the document's order. What the
- * operator's headers set and what carries a credential is none of them (OAS-9).
+ * operator's headers set and what carries a credential is not among them (OAS-9).
  *
  * @param ownHeaders the operator's, in lower case.
  */

@@ -22,7 +22,7 @@ export function serverOf(
   if (!url && !/^[a-z]+:/i.test(address)) throw new DocumentFault('names no server; set `baseUrl` to the address of the API');
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
     throw new DocumentFault(
-      `names the server ${JSON.stringify(address.slice(0, 200))}, which is no http or https URL; set \`baseUrl\``,
+      `names the server ${JSON.stringify(address.slice(0, 200))}, which is not an http or https URL; set \`baseUrl\``,
     );
   url.username = '';
   url.password = '';

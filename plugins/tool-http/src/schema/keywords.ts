@@ -47,7 +47,7 @@ export function describe(description: unknown, preset?: unknown): string | undef
   return suffix === '' ? kept : `${kept} ${suffix}`;
 }
 
-/** Undefined for what is no JSON: YAML may have circles. */
+/** Undefined for a value that JSON cannot express: YAML may have circles. */
 function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

@@ -39,7 +39,7 @@ export function annotationFault(inputSchema: unknown): string | undefined {
   return visit(inputSchema, false, 0);
 }
 
-/** Keywords whose values are no schemas. */
+/** Keywords whose values are not schemas. */
 const DATA: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples', 'required', 'type']);
 /** Keywords whose values map names to schemas. */
 const MAPS: ReadonlySet<string> = new Set(['patternProperties', 'dependentSchemas', '$defs', 'definitions']);

@@ -30,7 +30,7 @@ import { HttpSession, type HttpSessionOptions } from './http-session.js';
 
 /** Milliseconds for opening a new session in place of one that the server forgot. */
 const RENEW_LIMIT = 10_000;
-/** Milliseconds that a list of tools is used, whatever its `ttlMs` says (SEP-2549). */
+/** Milliseconds that a list of tools is used, also with a shorter `ttlMs` (SEP-2549). */
 const LIST_AGE = { min: 60_000, max: 24 * 60 * 60 * 1000 };
 /** Milliseconds until the revision is asked for again because of an error. */
 const ASK_AGAIN = 60_000;

@@ -90,7 +90,7 @@ export class TurnRunner {
    * Admits the turn: within the limits of its credential, of its project and of the server. What it
    * takes is given back when the turn has ended.
    *
-   * @param isWatched whether a plugin wants its record, whatever it is.
+   * @param isWatched whether a plugin wants the record of each turn.
    */
   async #admit(task: TurnTask, isWatched: boolean): Promise<TurnContext> {
     const { host, clock, ids, pin } = this.#context;

@@ -218,7 +218,7 @@ t.test('a ModelError of an interceptor counts as the connection’s: the next co
   t.match(app.lines, [{ msg: 'a model connection failed', connection: 'a' }]);
 });
 
-t.test('a TurnError sends nothing and ends the turn, at whatever step', async (t) => {
+t.test('a TurnError sends nothing and ends the turn, at each step', async (t) => {
   const denied = () => new TurnError('forbidden', 'Not that.', { retryAfter: 5 });
   for (const from of [1, 2]) {
     const script = [callTools(['look', {}]), answerWith('Found.')];
