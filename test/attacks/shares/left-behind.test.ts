@@ -73,6 +73,11 @@ t.test('no function of a turn is assigned to a property, and no literal has an a
   t.strictSame(found, [
     'kernel/src/host/lifecycle/status-board.ts: get health',
     'kernel/src/host/registration/register.ts: get state',
+    // The client of an MCP server has these properties for its whole session.
+    'plugins/tool-mcp/src/http/http-session.ts: this.client.onerror',
+    'plugins/tool-mcp/src/http/http-transport.ts: this.#inner.onclose',
+    'plugins/tool-mcp/src/http/http-transport.ts: this.#inner.onerror',
+    'plugins/tool-mcp/src/http/http-transport.ts: this.#inner.onmessage',
     'plugins/transport-http/src/exchange/exchanges.ts: this.#onIdle',
   ]);
   t.end();
