@@ -1,4 +1,5 @@
 import t from 'tap';
+import { AnswerContent, argumentsAttribute, requestContent, resultAttribute } from '../src/content.js';
 import { tracedServer } from './traced-server.js';
 
 const SCRIPT = [
@@ -84,4 +85,43 @@ t.test('long content is cut to valid JSON: the newest messages remain', async (t
   t.match(input.at(-2).parts[0].content, /^19 é.*… \(40003 characters\)$/s);
   t.ok(input.length < 6);
   t.ok(String(attributes['gen_ai.output.messages']).length < 34 * 1024);
+});
+
+t.test('results of tools, refusals and custom calls are parts, and calls without text have no text part', async (t) => {
+  const content = requestContent([
+    { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'custom', custom: { name: 'grep', input: 'x+' } }] },
+    {
+      role: 'tool',
+      tool_call_id: 'c1',
+      content: [
+        { type: 'text', text: 'one ' },
+        { type: 'text', text: 'two' },
+      ],
+    },
+    { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+  ]);
+  t.equal(content['gen_ai.system_instructions'], undefined);
+  t.strictSame(JSON.parse(String(content['gen_ai.input.messages'])), [
+    { role: 'assistant', parts: [{ type: 'tool_call', id: 'c1', name: 'grep', arguments: 'x+' }] },
+    { role: 'tool', parts: [{ type: 'tool_call_response', id: 'c1', response: 'one two' }] },
+    { role: 'assistant', parts: [{ type: 'text', content: 'No.' }] },
+  ]);
+  t.strictSame(new AnswerContent().attributes('stop'), {});
+  t.strictSame(resultAttribute(undefined), { 'gen_ai.tool.call.result': undefined });
+});
+
+t.test('long texts are cut with their length, and the newest messages that fit are kept', async (t) => {
+  const long = 'x'.repeat(40_000);
+  t.equal(argumentsAttribute(long)['gen_ai.tool.call.arguments'], `${'x'.repeat(32_768)}… (40000 characters)`);
+  const messages = Array.from({ length: 9 }, (_, number) => ({ role: 'user', content: `${number}${long}` }) as const);
+  const kept: readonly { readonly parts: readonly { readonly content: string }[] }[] = JSON.parse(
+    String(requestContent(messages)['gen_ai.input.messages']),
+  );
+  t.strictSame(
+    kept.map(({ parts }) => parts[0]?.content[0]),
+    ['6', '7', '8'],
+  );
+  const answer = new AnswerContent();
+  for (let part = 0; part < 3; part++) answer.add({ type: 'text', text: long });
+  t.ok(String(answer.attributes('stop')['gen_ai.output.messages']).length < 33_000, 'what is beyond the limit is not kept');
 });
