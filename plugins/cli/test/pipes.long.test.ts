@@ -14,6 +14,7 @@ const agents = keys('agent').map((name) => `  ${name}: { model: fast }`);
 const tokens = keys('token').map((name) => `    - { name: ${name}, project: default, sha256: '${hash('sha256', name)}' }`);
 const config = [
   'transports: { http: {} }',
+  'plugins: { record: {} }',
   'auth:\n  bearer:\n    tokens:',
   ...tokens,
   'models: { fast: { use: ./model.js } }\nagents:',
@@ -49,6 +50,9 @@ const CALLS: readonly { readonly args: string; readonly code: number; readonly i
   { args: 'channels', code: 1, isLong: false },
   { args: 'pair', code: 1, isLong: false },
   { args: 'outbox', code: 1, isLong: false },
+  { args: 'usage --url http://127.0.0.1:9', code: 1, isLong: false },
+  { args: 'replay missing.jsonl', code: 78, isLong: false },
+  { args: 'rehearse', code: 78, isLong: false }, // nothing was recorded
   { args: 'init', code: 1, isLong: false }, // the folder has a plugboard.yaml
   { args: `create-plugin ${'x'.repeat(70_000)} --kind tool`, code: 2 },
 ];
