@@ -67,7 +67,7 @@ async function ask(args: CommandArguments): Promise<UsageReport> {
   );
   try {
     const client = new ServerClient(args.text('url') ?? '', process.env.PLUGBOARD_TOKEN || undefined);
-    return await client.get<UsageReport>(`/usage?${query}`);
+    return await client.get<UsageReport>(query.size > 0 ? `/usage?${query}` : '/usage');
   } catch (error) {
     if (!(error instanceof ChatError)) throw error;
     const isMissing = error instanceof StatusError && error.status === 404;
