@@ -1,3 +1,5 @@
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+
 /** A failure between Plugboard and an MCP server. What a tool reports itself is a result. */
 export class McpServerError extends Error {
   override readonly name = 'McpServerError';
@@ -90,7 +92,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message.replace(/^(MCP error -?\d+: ?)+/, '') : String(error);
 }
 
-/** What the SDK throws for an answer that does not match: issues, not always an `Error`. */
+/** The SDK lists all that does not match, over many lines. */
 function isSchemaError(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'issues' in error;
+  return error instanceof SdkError && error.code === SdkErrorCode.InvalidResult && error.message.includes('\n');
 }
