@@ -1,6 +1,7 @@
 import { itemFrom } from './turn-items.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
+/** @typedef {import('./turn-facts.js').NestedFacts} NestedFacts */
 /** @typedef {import('./turn.js').ToolItem} ToolItem */
 /** @typedef {import('./turn.js').TurnItem} TurnItem */
 /** @typedef {import('./turn.js').Usage} Usage */
@@ -17,15 +18,6 @@ import { itemFrom } from './turn-items.js';
  * @property {string} connection
  * @property {number | undefined} ms
  * @property {TurnItem[]} items texts, as far as they were seen live, and tool calls
- *
- * @typedef {object} NestedFacts what the server says of it, in the facts of the call
- * @property {string} agent
- * @property {Usage | null} usage
- * @property {{ connection: string, duration_ms: number | null }[]} steps
- * @property {CallFacts[]} calls
- *
- * @typedef {{ item_id: string | null, server_label?: string | null, name: string, step: number,
- *   duration_ms: number | null, status: string, nested?: NestedFacts | null }} CallFacts
  */
 
 /** Ends of a turn that are not worth a word. */

@@ -16,12 +16,17 @@ import { sumOf, timeOf } from './turn.js';
  * @property {number | null} [queued_ms]
  * @property {number | null} [duration_ms] null while it runs
  * @property {Usage | null} [usage]
- * @property {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms:
- *   number | null, usage: Usage | null, reasoning_ms: number | null }[]} [steps]
- * @property {{ item_id: string | null, server_label?: string | null, name: string, start_ms:
- *   number, duration_ms: number | null, status: string, approval_request_id: string | null, nested?:
- *   import('./nested-turns.js').NestedFacts | null }[]} [calls]
+ * @property {StepFacts[]} [steps]
+ * @property {CallFacts[]} [calls]
  * @property {{ approval_request_id: string, approve: boolean, by: string }[]} [decisions]
+ *
+ * @typedef {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms: number |
+ *   null, usage: Usage | null, reasoning_ms: number | null }} StepFacts
+ * @typedef {{ item_id: string | null, server_label?: string | null, name: string, step: number,
+ *   start_ms: number, duration_ms: number | null, status: string, approval_request_id: string | null,
+ *   nested?: NestedFacts }} CallFacts
+ * @typedef {{ agent: string, usage: Usage | null, steps: StepFacts[], calls: CallFacts[] }} NestedFacts
+ *   the turn that a call started
  */
 
 /** Turns that one request asks for. */
