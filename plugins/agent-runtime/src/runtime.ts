@@ -173,7 +173,7 @@ export class Runtime implements AgentRuntime {
       clock: this.#context.clock,
       ids: this.#context.ids,
     });
-    const events = parent ? new NestedEvents(turn.events, parent, request.target.name) : turn.events;
+    const events = parent ? new NestedEvents(turn.events, parent, request.target) : turn.events;
     if (refusal) turn.requestEnd(refusal);
     if (turn.hasEnded) return events; // refused, or its caller has gone already
     if (parent) parent.start(turn);
