@@ -1,3 +1,4 @@
+import { applyNested } from './nested-turns.js';
 import { endsTurn, endTurn, isRunning } from './turn.js';
 import { takeProgress } from './turn-facts.js';
 import { addItem, itemFrom } from './turn-items.js';
@@ -49,6 +50,7 @@ const APPLY = {
   'response.mcp_call.completed': (turn, event) => endTool(turn, event, 'ok'),
   'response.mcp_call.failed': (turn, event) => endTool(turn, event, 'failed'),
   'svc:turn.progress': takeProgress,
+  'svc:nested': applyNested,
   'svc:tool_call.progress': (turn, event) => {
     const tool = toolOf(turn, event);
     if (tool) tool.progress = event.message ?? `${Math.round(event.progress * 100)} %`;
@@ -71,7 +73,7 @@ function finishItem(turn, done) {
   if (!before) {
     addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-    turn.items[at] = { ...item, ms: before.ms };
+    turn.items[at] = { ...item, ms: before.ms, nested: before.nested };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }

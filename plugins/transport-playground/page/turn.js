@@ -21,6 +21,7 @@
  * @property {string} callId of a call that is left to the client
  * @property {number | undefined} ms duration, if that is known
  * @property {string} progress the last progress message of the tool
+ * @property {import('./nested-turns.js').NestedTurn} [nested] the turn of the agent that it asks
  *
  * @typedef {TextItem | ToolItem} TurnItem
  *

@@ -7,7 +7,7 @@ import type { Usage } from '../model/usage.js';
  * over them, SSE a map, and a session's history is derived from them.
  *
  *     started (step | reasoning | text | tool-call-delta | tool-call | tool-progress | tool-result
- *     | approval | usage | extra)* (finished | failed)
+ *     | approval | usage | extra | nested)* (finished | failed)
  *
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
@@ -27,6 +27,7 @@ export type AgentEvent =
   | TurnApproval
   | TurnUsage
   | TurnExtra
+  | TurnNested
   | TurnFinished
   | TurnFailed;
 
@@ -162,6 +163,22 @@ export interface TurnUsage {
 export interface TurnExtra {
   readonly type: 'extra';
   readonly extra: Extra;
+}
+
+/**
+ * Events of a turn that a tool call started. For readers that show them; they are no part of the
+ * turn's answer. They come between the call's `tool-call` and its `tool-result`.
+ *
+ * @experimental
+ */
+export interface TurnNested {
+  readonly type: 'nested';
+  /** The id of the call. */
+  readonly call: string;
+  /** The agent that answers it. */
+  readonly agent: string;
+  /** One batch of that turn, from `started` to its terminal event; `nested` ones among them. */
+  readonly events: readonly AgentEvent[];
 }
 
 /** The turn ended well. Terminal. @public */

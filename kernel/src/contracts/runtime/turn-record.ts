@@ -65,6 +65,16 @@ export interface TurnRecord {
     readonly approval?: string | undefined;
     /** Only of a call of an earlier turn: the arguments, as JSON text. */
     readonly arguments?: string | undefined;
+    /** What happened in the turn that the call started. Times count as in this record. */
+    readonly nested?:
+      | {
+          readonly agent: string;
+          /** Tokens of all its model calls, nested ones included, so far. */
+          readonly usage: Usage;
+          readonly steps: TurnRecord['steps'];
+          readonly calls: TurnRecord['calls'];
+        }
+      | undefined;
   }[];
   /** Decisions about calls of an earlier turn that took effect with this one. */
   readonly decisions?:

@@ -191,6 +191,12 @@ export interface TurnBegin {
    * transport runs such a turn again.
    */
   readonly input: readonly Message[];
+  /**
+   * The session that this one belongs to, of the same project, also through others: it is deleted
+   * with that one, is not in lists, and a fork of that one has none. Part of the session from its
+   * first turn on.
+   */
+  readonly parent?: SessionId | undefined;
 }
 
 /** A turn that ends well, for the store. @public */

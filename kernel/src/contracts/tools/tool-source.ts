@@ -23,13 +23,25 @@ export interface ToolSource {
    * By default false.
    */
   readonly single?: boolean;
+  /** The time limit of a call where the file sets none, such as `60s`, which it is without this. */
+  readonly timeout?: string;
+  /** The agent that its tool asks, if its tool is an agent (`TurnRequest.parent`). */
+  readonly asks?: {
+    readonly agent: string;
+    /** Levels of turns below the first one that may exist: below, the tool is not offered. */
+    readonly depth: number;
+    /** Whether the file sets `depth`. Agents that ask each other in a circle need that once. */
+    readonly setsDepth: boolean;
+    /** Calls of the entry that run at once in the turns below one turn. Further ones wait. */
+    readonly maxChildren: number;
+  };
   tools(signal: AbortSignal): Promise<readonly Tool[]> | readonly Tool[];
 }
 
 /** The extension point of tools: `agent.tool-source`, by the name of the entry. @public */
 export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', {
   discipline: 'by-name',
-  shape: { 'single?': 'boolean', tools: 'function' },
+  shape: { 'single?': 'boolean', 'timeout?': 'string', 'asks?': 'object', tools: 'function' },
   describe: (source) => countOf(source).map((tools) => ({ kind: 'detail', label: 'tools', text: String(tools) })),
 });
 

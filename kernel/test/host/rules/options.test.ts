@@ -42,7 +42,7 @@ t.test('rule 2: the shared options of a section are written beside the plugin’
   const point = defineExtensionPoint<string>('test.point', { discipline: 'by-name' });
   t.same(server.extensions(point).all(), [
     { name: 'a', value: 'value', entry: 'tools.a', shared: { timeout: '5s', resultLimit: '64kb' } },
-    { name: 'b', value: 'value', entry: 'tools.b', shared: { timeout: '60s', resultLimit: '64kb' } },
+    { name: 'b', value: 'value', entry: 'tools.b', shared: { resultLimit: '64kb' } },
   ]);
   t.match(
     await problemsOf(t, { 'plugboard.yaml': 'transports: {}\ntools: { a: { use: ./p.js, timeout: 5 } }\n', 'p.js': plugin() }),

@@ -82,7 +82,8 @@ export class SessionActor {
     if (onBusy(turn) === 'interrupt')
       this.endTurns(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     const late = () => turn.requestEnd(sessionBusy('The session was busy with earlier turns for too long'));
-    this.#queue.push({ turn, timer: this.isBusy ? this.#options.clock.after(QUEUE_TIMEOUT, late) : undefined });
+    const waits = this.isBusy && !isChild(turn);
+    this.#queue.push({ turn, timer: waits ? this.#options.clock.after(QUEUE_TIMEOUT, late) : undefined });
     turn.defer(() => this.#onEnd(turn));
     this.#startNext();
   }
@@ -127,7 +128,7 @@ export class SessionActor {
     const mode = onBusy(turn);
     if (mode === 'reject' && this.isBusy) return sessionBusy('The session is busy with another turn');
     // An interrupting turn always fits: it ends all others.
-    if (mode !== 'interrupt' && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())
+    if (mode !== 'interrupt' && !isChild(turn) && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())
       return sessionBusy('The session is busy, and its queue is full');
     return undefined;
   }
@@ -170,6 +171,11 @@ export class SessionActor {
 
 function sessionBusy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
+}
+
+/** Whether a tool call started the turn, which has its own limits of time and number. */
+function isChild({ request }: TurnTask): boolean {
+  return request.parent !== undefined;
 }
 
 function onBusy({ request: { session, target } }: TurnTask): BusyMode {

@@ -1,4 +1,13 @@
-import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
+import type {
+  AgentEvent,
+  Clock,
+  Contribution,
+  InterceptedCall,
+  ToolCall,
+  ToolInterceptor,
+  ToolOutput,
+  ToolSource,
+} from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
 import { InterceptorFailed, Postponed, runIntercepted, ToolRefused } from './intercept-tool.js';
 import { completeArguments } from './tool-arguments.js';
@@ -16,6 +25,21 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
+/**
+ * Takes events of a turn that a call started. If it returns a promise, the sender must wait for it.
+ */
+export type NestEvents = (event: Extract<AgentEvent, { type: 'nested' }>) => Promise<void> | undefined;
+
+/** A running call of a tool that asks an agent. */
+export interface AskingCall {
+  /** As the tool receives it. */
+  readonly call: ToolCall;
+  readonly entry: string;
+  readonly asks: NonNullable<ToolSource['asks']>;
+  /** Takes the events of the turn that the call starts. */
+  readonly nest: NestEvents;
+}
+
 interface ToolRunOptions {
   /** Whether interceptors can let the call wait for a person. */
   readonly mayPostpone: boolean;
@@ -27,6 +51,8 @@ interface ToolRunOptions {
   readonly clock: Clock;
   /** Aborts when the turn must end. */
   readonly turnSignal: AbortSignal;
+  /** Called with the call of a tool that asks an agent. Returns what is called when it has ended. */
+  onAsking(asking: Omit<AskingCall, 'nest'>): () => void;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
   onAborted(ended: Promise<void>): void;
 }
@@ -62,11 +88,15 @@ export async function runTool(
   const progress = (message: string, fraction?: number) => {
     if (!isOver && !abort.signal.aborted) call.progress(message, fraction);
   };
-  const running = attempt(tool, input, { ...call, signal: abort.signal, progress }, options);
+  const own = { ...call, signal: abort.signal, progress };
+  const { entry, asks } = tool;
+  const end = asks && options.onAsking({ call: own, entry, asks });
+  const running = attempt(tool, input, own, options);
   try {
     return await Promise.race([running, stopped.promise]);
   } finally {
     isOver = true;
+    end?.();
     timer.cancel();
     turnSignal.removeEventListener('abort', onTurnEnd);
     if (abort.signal.aborted) onAborted(running.then(() => {}));

@@ -6,8 +6,11 @@ import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
 import { Postponed } from './intercept-tool.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
-import { runTool, type ToolOutcome, toolError } from './run-tool.js';
+import { type AskingCall, type NestEvents, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
+
+/** Nested events of a step's calls that wait for a slow reader. Beyond it, the senders wait. */
+const MAX_NESTED = 16;
 
 export interface ServerCall {
   readonly call: TurnToolCall;
@@ -38,6 +41,11 @@ interface ToolContext {
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Takes calls that interceptors let wait. Absent if none can. */
   readonly pending: PostponedCalls | undefined;
+  /**
+   * A call of a tool that asks an agent begins: it may start turns until the returned function is
+   * called.
+   */
+  onAsking(asking: AskingCall): () => void;
 }
 
 export interface PostponedCalls {
@@ -53,6 +61,7 @@ interface RunningCalls extends ToolContext {
   /** Aborts when the calls must end. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void;
+  readonly nest: NestEvents;
 }
 
 /** Runs the tool calls of one step concurrently. */
@@ -81,11 +90,19 @@ export class ToolRunner {
       arrived.push(event);
       wake();
     };
+    /** Resolves when what waits has been taken. */
+    let taken: PromiseWithResolvers<void> | undefined;
+    const nest: NestEvents = (event) => {
+      emit(event);
+      if (arrived.length < MAX_NESTED) return undefined;
+      taken ??= Promise.withResolvers();
+      return taken.promise;
+    };
     const end = new AbortController();
     const onTurnEnd = () => end.abort(turn.signal.reason);
     turn.signal.addEventListener('abort', onTurnEnd, { once: true });
     if (turn.signal.aborted) onTurnEnd();
-    const together = { ...context, emit, signal: end.signal };
+    const together = { ...context, emit, nest, signal: end.signal };
     for (const own of calls) {
       this.#result(own, together).then(
         (result) => {
@@ -104,6 +121,8 @@ export class ToolRunner {
         if (arrived.length > 0) {
           const batch = arrived;
           arrived = [];
+          taken?.resolve();
+          taken = undefined;
           yield batch;
         } else if (failure) throw failure.error;
         else {
@@ -116,6 +135,7 @@ export class ToolRunner {
       turn.signal.removeEventListener('abort', onTurnEnd);
       // The reader may stop before the end, for example when an interceptor throws.
       if (running > 0) end.abort(new Error('The turn has ended.'));
+      taken?.resolve();
     }
   }
 
@@ -158,7 +178,7 @@ export class ToolRunner {
   async #outcome(
     { call, index, instead, owned }: ServerCall,
     known: AgentTool | undefined,
-    { toolbox, agent, turn, interceptors, pending, signal, emit }: RunningCalls,
+    { toolbox, agent, turn, interceptors, pending, signal, emit, nest, onAsking }: RunningCalls,
     headers: Record<string, string>,
   ): Promise<ToolOutcome | Postponed> {
     if (!known) {
@@ -180,6 +200,7 @@ export class ToolRunner {
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
+      onAsking: (asking) => onAsking({ ...asking, nest }),
       onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
   }

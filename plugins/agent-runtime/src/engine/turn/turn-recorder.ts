@@ -1,6 +1,14 @@
 import type { AgentEvent, Clock } from '@plugboard/kernel';
-import type { TurnApproval, TurnRecord, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
-import type { TurnEnd } from '../log/batch.js';
+import {
+  addUsage,
+  NO_USAGE,
+  type TurnApproval,
+  type TurnRecord,
+  type TurnToolCall,
+  type TurnToolResult,
+  type Usage,
+} from '@plugboard/kernel/contracts';
+import { endOf, type TurnEnd } from '../log/batch.js';
 
 /** Model calls and tool calls of a turn that are recorded, of each at most so many. */
 const MAX_ENTRIES = 1_000;
@@ -10,6 +18,7 @@ const MAX_REASONING = 32 * 1024;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Step = Mutable<TurnRecord['steps'][number]>;
 type Call = Mutable<TurnRecord['calls'][number]>;
+type Nested = Extract<AgentEvent, { type: 'nested' }>;
 type Decision = NonNullable<TurnRecord['decisions']>[number];
 
 /** What arrives of a model's answer. */
@@ -31,6 +40,8 @@ export class TurnRecorder {
   readonly #id: string | undefined;
   readonly #steps: Step[] = [];
   readonly #calls: Call[] = [];
+  /** What happens in the turns that calls started, by the ids of the calls. */
+  #nested: Map<string, TurnRecorder> | undefined;
   /** The model call that answers now. */
   #step: Step | undefined;
   #phase: Phase = 'answer';
@@ -140,6 +151,9 @@ export class TurnRecorder {
       case 'tool-result':
         this.#result(event);
         break;
+      case 'nested':
+        this.#nest(event);
+        break;
       case 'finished':
       case 'failed':
         this.end(event);
@@ -206,10 +220,33 @@ export class TurnRecorder {
     call.duration = milliseconds;
   }
 
+  #nest({ call: id, agent, events }: Nested): void {
+    const call = this.#calls.find((one) => one.id === id);
+    if (!call) return;
+    this.#nested ??= new Map();
+    const nested = this.#nested.get(id) ?? new TurnRecorder(this.#arrivedAt, this.#clock, false);
+    this.#nested.set(id, nested);
+    nested.add(events);
+    const { usage = NO_USAGE } = call.nested ?? {};
+    const end = endOf(events);
+    const total = end?.type === 'finished' ? end.usage : usageIn(events, usage);
+    call.nested = { agent, usage: total, steps: nested.#steps, calls: nested.#calls };
+  }
+
   /** Milliseconds since the arrival of the request. */
   #now(): number {
     return Math.round(this.#clock.monotonic() - this.#arrivedAt);
   }
+}
+
+/** Adds the tokens of model calls, of those below too. */
+function usageIn(events: readonly AgentEvent[], before: Usage): Usage {
+  let sum = before;
+  for (const event of events) {
+    if (event.type === 'usage') sum = addUsage(sum, event.usage);
+    else if (event.type === 'nested') sum = usageIn(event.events, sum);
+  }
+  return sum;
 }
 
 /** Adds the reasoning to the events of a transcript, which has none. */
