@@ -71,7 +71,7 @@ function finishItem(turn, done) {
   if (!before) {
     addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-    turn.items[at] = { ...item, ms: before.ms };
+    turn.items[at] = { ...item, ms: before.ms, status: before.status === 'unknown' ? 'unknown' : item.status };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
@@ -99,5 +99,5 @@ function toolOf(turn, { item_id }) {
 /** @param {Turn} turn @param {ProtocolEvent} event @param {ToolItem['status']} status */
 function endTool(turn, event, status) {
   const tool = toolOf(turn, event);
-  if (tool) tool.status = status;
+  if (tool && tool.status !== 'unknown') tool.status = status;
 }

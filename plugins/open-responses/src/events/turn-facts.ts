@@ -53,7 +53,8 @@ export function stepFacts(step: TurnRecord['steps'][number], { visibility }: Tur
 /** The `step` of a call counts from 1. Of a call of an earlier turn it is 0. */
 export function callFacts(call: Call, { reason }: TurnRecord, view: TurnView) {
   const { tool, name, state } = call;
-  const shown = view.visibility === 'full' && state === 'failed' ? view.resultOf(call) : undefined;
+  const hasFailed = state === 'failed' || state === 'unknown';
+  const shown = view.visibility === 'full' && hasFailed ? view.resultOf(call) : undefined;
   return {
     item_id: view.itemOf(call),
     type: tool ? 'mcp_call' : 'function_call',
@@ -63,7 +64,7 @@ export function callFacts(call: Call, { reason }: TurnRecord, view: TurnView) {
     start_ms: call.start,
     duration_ms: call.duration ?? null,
     status: state !== 'cut' ? state : reason === undefined ? 'in_progress' : 'incomplete',
-    error: state === 'failed' ? (shown ?? 'The tool call failed.') : null,
+    error: hasFailed ? (shown ?? 'The tool call failed.') : null,
     approval_request_id: call.approval ?? null,
   };
 }

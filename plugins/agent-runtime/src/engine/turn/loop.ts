@@ -258,7 +258,8 @@ class AgentLoop {
     const { agent, revision, tools } = this.#context;
     const { turn, pending } = this.#begun;
     const interceptors = revision.toolInterceptors.all();
-    for await (const batch of tools.run(calls, { toolbox: this.#tools.toolbox, agent, turn, interceptors, pending })) {
+    const context = { toolbox: this.#tools.toolbox, agent, turn, interceptors, pending, journal: pending?.journal };
+    for await (const batch of tools.run(calls, context)) {
       this.#memory.addResults(batch);
       await this.#write(batch);
     }
