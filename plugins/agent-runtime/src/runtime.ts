@@ -92,7 +92,9 @@ export class Runtime implements AgentRuntime {
   async start(signal: AbortSignal): Promise<void> {
     const revision = await this.#agents.prepare(undefined, signal);
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(this.#storage.store, (name) => agents.get(name)?.onRestart ?? 'rollback', this.#context.log);
+    const { entry, log } = this.#context;
+    const policyOf = (name: string) => agents.get(name)?.onRestart ?? 'rollback';
+    await recoverTurns({ store: this.#storage.store, entry, policyOf, log });
     this.#agents.activate(revision);
   }
 

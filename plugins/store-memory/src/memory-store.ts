@@ -46,6 +46,7 @@ interface MemoryStoreOptions extends MemoryLimits {
  * calls are serialized.
  */
 export class MemoryStore implements SessionStore {
+  readonly isVolatile = true;
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
     find: async (owner, keys) => {

@@ -25,6 +25,11 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
  * @public
  */
 export interface SessionStore extends ConversationStore {
+  /**
+   * Whether everything is lost when the process ends. The runtime then stores nothing that only a
+   * later process would read. By default false.
+   */
+  readonly isVolatile?: boolean;
   readonly pendingToolCalls: PendingToolCalls;
   readonly documents: DocumentStore;
   readonly approvals: ApprovalStore;
@@ -61,6 +66,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
     approvals: 'object',
     idempotency: 'object',
     state: 'object',
+    'isVolatile?': 'boolean',
     health: 'function',
   },
 });

@@ -5,29 +5,65 @@ import type { RestartPolicy } from '../engine/directory/agent.js';
 import { messagesAtEnd } from './history/messages-at-end.js';
 import { newMessages } from './history/session-input.js';
 import { anyWaits } from './pending/approval.js';
+import { keepCalls } from './pending/keep-calls.js';
+import { type BegunCall, begunCalls } from './pending/turn-journal.js';
 import { interruptedRecord } from './turn-record.js';
 
 const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answer was interrupted.' };
 
-/**
- * Handles turns that a dead process left, before new ones begin.
- * @param policyOf returns the policy of an agent, which may no longer exist.
- */
-export async function recoverTurns(store: SessionStore, policyOf: (agent: string) => RestartPolicy, log: Logger): Promise<void> {
+/** What recovery needs of the runtime. */
+interface Recovery {
+  readonly store: SessionStore;
+  /** The entry of the runtime, whose state has the calls that began. */
+  readonly entry: string;
+  /** Returns the policy of an agent, which may no longer exist. */
+  policyOf(agent: string): RestartPolicy;
+  readonly log: Logger;
+}
+
+/** Handles turns that a dead process left, before new ones begin. */
+export async function recoverTurns({ store, entry, policyOf, log }: Recovery): Promise<void> {
+  const begun = new Map(await begunCalls(store, entry));
   for (const turn of await store.recover()) {
     const policy = policyOf(turn.id.agent);
+    const calls = begun.get(turn.turnId);
+    begun.delete(turn.turnId);
     log.warn(
       { event: 'turn_interrupted', project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
       'the server died during a turn',
     );
-    if (policy !== 'keep-input' || turn.input.length === 0) continue;
     try {
-      await keepInput(store, turn, log);
+      if (calls) await keepBegun(store, entry, turn, calls, log);
+      else if (policy === 'keep-input' && turn.input.length > 0) await keepInput(store, turn, log);
     } catch (error) {
       // A damaged session must not prevent the start, or the recovery of the other turns.
       log.error({ err: error, turn_id: turn.turnId }, 'could not store the input of an interrupted turn');
     }
   }
+  // Other servers of a shared store run turns now.
+  if ('shared' in store && store.shared !== undefined) return;
+  for (const [turnId, calls] of begun) {
+    const [{ session: id } = {}] = calls;
+    if (!id) continue;
+    try {
+      await keepBegun(store, entry, { id, turnId, input: [] }, calls, log);
+    } catch (error) {
+      log.error({ err: error, turn_id: turnId }, 'could not store the calls of an interrupted turn');
+    }
+  }
+}
+
+async function keepBegun(
+  store: SessionStore,
+  entry: string,
+  turn: InterruptedTurn,
+  calls: readonly BegunCall[],
+  log: Logger,
+): Promise<void> {
+  const fields = { turn_id: turn.turnId, calls: calls.map(({ call: { tool } }) => `${tool.entry}/${tool.name}`) };
+  if (await keepCalls(store, entry, turn, calls))
+    log.warn(fields, 'tool calls had begun: the next turn of the session settles them');
+  else log.error(fields, 'tool calls of an interrupted turn could not be kept: whether they took effect is unknown');
 }
 
 /**

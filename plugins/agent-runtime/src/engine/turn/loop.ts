@@ -264,7 +264,8 @@ class AgentLoop {
     const interceptors = revision.toolInterceptors.all();
     const { toolbox } = this.#tools;
     const onAsking = (asking: AskingCall) => this.#onAsking(asking);
-    for await (const batch of tools.run(calls, { toolbox, agent, turn, interceptors, pending, onAsking })) {
+    const context = { toolbox, agent, turn, interceptors, pending, journal: pending?.journal, onAsking };
+    for await (const batch of tools.run(calls, context)) {
       this.#memory.addResults(batch);
       await this.#write(batch);
     }

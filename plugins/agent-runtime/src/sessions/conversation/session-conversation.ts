@@ -7,6 +7,7 @@ import { historyView } from '../history/history-view.js';
 import type { ApprovalRecords } from '../pending/approval-records.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
+import type { TurnJournal } from '../pending/turn-journal.js';
 import { answerRecord } from '../store/idempotency.js';
 import type { SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
@@ -25,6 +26,8 @@ interface SessionTurn {
   readonly budget: HistoryBudget;
   /** Absent if no call is open and the agent has no tools. */
   readonly pending: OpenCalls | undefined;
+  /** Its calls that may write. Absent without tools, and if the store lasts no longer than they. */
+  readonly journal: TurnJournal | undefined;
 }
 
 export class SessionConversation implements TurnConversation {
@@ -55,11 +58,12 @@ export class SessionConversation implements TurnConversation {
     const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
-    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, records, calls });
+    const journal = toolbox === NO_TOOLS ? undefined : records.journalOf(history.id, turn);
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, records, calls, journal });
     // A response without a turn of its own belongs to the last one.
     task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
-    this.#turn = { id: turn.id, stored, system, added, budget, pending };
+    this.#turn = { id: turn.id, stored, system, added, budget, pending, journal };
     return turn;
   }
 
@@ -98,7 +102,7 @@ export class SessionConversation implements TurnConversation {
     const storage = this.#storage;
     const { idempotency } = request;
     const { id } = this.#history;
-    const { id: turnId, stored, added, pending } = this.#loaded;
+    const { id: turnId, stored, added, pending, journal } = this.#loaded;
     const state = request.commitState?.(pending?.withNotice(answer) ?? answer);
     if (pending?.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is
@@ -107,13 +111,14 @@ export class SessionConversation implements TurnConversation {
       return;
     }
     const waiting = pending?.commit(added, answer, stored.turns + 1);
+    const removals = journal?.removals ?? [];
     const turn = {
       turnId,
       messages: waiting?.messages ?? [...added, ...answer],
       record: task.recorder?.text,
       user: request.session?.user,
       idempotency: idempotency && answerRecord(idempotency),
-      state,
+      state: removals.length > 0 ? [...(state ?? []), ...removals] : state,
       approvals: waiting?.approvals,
     };
     await this.#history.commit(stored, turn);
@@ -122,8 +127,10 @@ export class SessionConversation implements TurnConversation {
 
   async abandon(): Promise<void> {
     const { id } = this.#history;
+    const { id: turnId, journal } = this.#loaded;
+    await journal?.clear(); // what fails in this process leaves nothing in the session
     // If this fails too, `recover` finds the turn at the next start.
-    await this.#storage.call((store) => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
+    await this.#storage.call((store) => store.abandon(id, turnId), 'abandon', id).catch(() => {});
   }
 
   get #loaded(): SessionTurn {
