@@ -73,8 +73,8 @@ function finishItem(turn, done) {
   if (!before) {
     addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-      const status = before.status === 'unknown' ? 'unknown' : item.status;
-      turn.items[at] = { ...item, ms: before.ms, status, nested: before.nested };
+    const status = before.status === 'unknown' ? 'unknown' : item.status;
+    turn.items[at] = { ...item, ms: before.ms, status, nested: before.nested };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
