@@ -5,11 +5,11 @@ import { type LiveEvent, LiveSocket } from '../support/live-socket.js';
 import { TestServer } from '../support/test-server.js';
 import { CALLS, playTree, TREE, tokensOf } from './tree.js';
 
-type Nested = {
+interface Nested {
   readonly item_id: string;
   readonly agent: string;
-  readonly event: { readonly type: string; readonly id?: string };
-};
+  readonly event: { readonly type: string; readonly id?: string; readonly text?: string };
+}
 
 interface NestedFacts {
   readonly agent: string;

@@ -19,7 +19,7 @@ export default definePlugin({
 export { typeOfEvent } from './events/json-text.js';
 export { outcomeOfFinish } from './events/outcome.js';
 export { type EndedAnswer, replayEvents } from './events/replay.js';
-export { type NestedFacts, turnFacts } from './events/turn-facts.js';
+export { turnFacts } from './events/turn-facts.js';
 export { type InputMessages, messagesOf, namingItems } from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
 export type { EventReader } from './live/event-log.js';

@@ -72,7 +72,10 @@ export function takeNestedFacts(asking, { agent, usage, steps, calls }) {
   }
 }
 
-/** What runs in the turn of a call at the moment, in one line. @param {ToolItem} asking @returns {string} */
+/**
+ * What runs in the turn of a call at the moment, in one line. @param {ToolItem} asking @returns
+ * {string}
+ */
 export function activityOf({ nested }) {
   const last = nested?.steps.at(-1)?.items.at(-1);
   if (last?.kind === 'text') return last.text.trim().split('\n').at(-1) ?? '';
@@ -103,7 +106,9 @@ function lastStep(nested) {
   return stepAt(nested, Math.max(0, nested.steps.length - 1));
 }
 
-/** Adds a call, or says how it is now. @param {TurnItem[]} items @param {Record<string, any>} said */
+/**
+ * Adds a call, or says how it is now. @param {TurnItem[]} items @param {Record<string, any>} said
+ */
 function addCall(items, said) {
   const call = itemFrom({ ...said, type: 'mcp_call' });
   const known = items.find(({ kind, id }) => kind === 'tool' && id === call?.id);

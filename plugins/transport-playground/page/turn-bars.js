@@ -73,8 +73,8 @@ function barsOfOne({ queued_ms, ...facts }, began) {
 
 /**
  * The model calls and tool calls, also of the turns that calls started.
- * @param {Pick<TurnFacts, 'steps' | 'calls'>} facts @param {number} began @param {string} agents that
- *   started them @returns {Bar[]}
+ * @param {Pick<TurnFacts, 'steps' | 'calls'>} facts @param {number} began
+ * @param {string} agents before the name, if it is the turn of a call @returns {Bar[]}
  */
 function barsOfSteps({ steps = [], calls = [] }, began, agents) {
   const at = (/** @type {number} */ ms) => began + ms;

@@ -20,13 +20,13 @@ import { sumOf, timeOf } from './turn.js';
  * @property {CallFacts[]} [calls]
  * @property {{ approval_request_id: string, approve: boolean, by: string }[]} [decisions]
  *
- * @typedef {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms: number |
- *   null, usage: Usage | null, reasoning_ms: number | null }} StepFacts
+ * @typedef {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms:
+ *   number | null, usage: Usage | null, reasoning_ms: number | null }} StepFacts
  * @typedef {{ item_id: string | null, server_label?: string | null, name: string, step: number,
  *   start_ms: number, duration_ms: number | null, status: string, approval_request_id: string | null,
  *   nested?: NestedFacts }} CallFacts
- * @typedef {{ agent: string, usage: Usage | null, steps: StepFacts[], calls: CallFacts[] }} NestedFacts
- *   the turn that a call started
+ * @typedef {{ agent: string, usage: Usage | null, steps: StepFacts[], calls: CallFacts[] }}
+ *   NestedFacts the turn that a call started
  */
 
 /** Turns that one request asks for. */
@@ -86,7 +86,10 @@ function add(turn, facts) {
   applyNestedFacts(turn, facts);
 }
 
-/** Writes what happened in the turns that calls started to the items. @param {Turn} turn @param {TurnFacts} facts */
+/**
+ * Writes what happened in the turns that calls started to the items. @param {Turn} turn @param
+ * {TurnFacts} facts
+ */
 function applyNestedFacts({ items }, { calls = [] }) {
   for (const { item_id, nested } of calls) {
     const item = nested ? items.find(({ id }) => id === item_id) : undefined;

@@ -22,7 +22,8 @@ const STATES = {
 };
 
 /**
- * @param {ToolItem} tool @param {unknown} buttons @param {string} [hint] where nothing else is known
+ * @param {ToolItem} tool @param {unknown} buttons
+ * @param {string} [hint] where nothing else is known
  * @returns {import('lit/html.js').TemplateResult}
  */
 export function toolCard(tool, buttons, hint = 'This agent does not show the arguments and results of its tools.') {

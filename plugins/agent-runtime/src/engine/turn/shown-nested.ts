@@ -3,8 +3,8 @@ import type { Target } from '@plugboard/kernel/contracts';
 
 /**
  * What callers may see of the events of a turn that a tool call started: less what the
- * `toolVisibility` of its agent hides. With `names`, calls have no arguments, no results and no turns
- * of their own.
+ * `toolVisibility` of its agent hides. With `names`, calls have no arguments, no results and no
+ * turns of their own.
  */
 export function shownNested(events: readonly AgentEvent[], visibility: Target['toolVisibility']): readonly AgentEvent[] {
   if (visibility === 'full') return events;

@@ -11,7 +11,7 @@ const AGENTS = `  chief: { model: fast, system: You are the chief., tools: [rese
 `;
 const ASK = { toolCalls: [{ name: 'research', arguments: { input: 'How many bees?' } }] };
 
-/** A server whose agent `chief` asks `researcher`, which looks something up when the test lets it. */
+/** A server whose agent `chief` asks `researcher`, which looks things up when the test lets it. */
 async function startChief(t: Test) {
   const found = Promise.withResolvers<string>();
   const asked = Promise.withResolvers<void>();
