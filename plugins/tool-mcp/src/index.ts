@@ -25,6 +25,7 @@ export default definePlugin({
       runs: isRemote ? 'elsewhere' : 'here',
       jitter: () => (isRemote ? ids.fraction() : 0),
       forward: config.forward,
+      isKeyed: config.keyed ?? false,
       entry,
       clock,
       log,
