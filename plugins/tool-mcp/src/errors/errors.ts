@@ -14,6 +14,31 @@ export class McpServerError extends Error {
   }
 }
 
+/** The file of accepted tools cannot be used. */
+export class AcceptedFileError extends Error {
+  override readonly name = 'AcceptedFileError';
+
+  /** @param reason is a clause. */
+  constructor(path: string, reason: string, cause?: unknown) {
+    super(`${path} ${reason}`, { cause });
+  }
+}
+
+export function unreadableFile(path: string, cause: unknown): AcceptedFileError {
+  return new AcceptedFileError(path, `cannot be read: ${messageOf(cause)}`, cause);
+}
+
+export function unwritableFile(path: string, cause: unknown): AcceptedFileError {
+  const cure = 'let Plugboard write there, or set `acceptedFile`';
+  return new AcceptedFileError(path, `cannot be written: ${messageOf(cause)}; ${cure}`, cause);
+}
+
+/** @param what is a clause. */
+export function corruptFile(path: string, what: string): AcceptedFileError {
+  const cure = 'restore it, or delete it to accept what the servers offer next';
+  return new AcceptedFileError(path, `is not a file of accepted tools (${what}): ${cure}`);
+}
+
 /** For operators. The kernel adds the name of the entry. */
 export function notStarted(reason: string, lastLines: readonly string[]): McpServerError {
   const printed = lastLines.length === 0 ? '' : `; its last output:\n  ${lastLines.join('\n  ')}`;
@@ -32,7 +57,7 @@ export function otherProtocol(peer: string, error: unknown): string {
 
 /** The server answered the first request with an error of HTTP. @param text what it said. */
 export function statusAtStart(peer: string, status: number, text: string): string {
-  const cure = status === 401 || status === 403 ? 'check `headers`' : 'check `url`, or the server';
+  const cure = status === 401 || status === 403 ? 'check `headers` or `auth`' : 'check `url`, or the server';
   return `${peer} answered HTTP ${status}: ${cure}${text === '' ? '' : `; it said: ${text}`}`;
 }
 

@@ -14,10 +14,10 @@ import {
 import { ANY_RESULT } from '../protocol/any-result.js';
 import { NO_LIMIT } from '../protocol/client-info.js';
 import type { ConnectionEvents, McpConnection } from '../protocol/mcp-connection.js';
-import { withOwnSignal } from '../protocol/own-signal.js';
+import { unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
 import { progressOf } from '../protocol/progress.js';
 import { readList, type ToolList } from '../protocol/tool-list.js';
-import { fetchFor } from './fetch.js';
+import { type Fetch, fetchFor } from './fetch.js';
 import { annotationFault } from './header-annotations.js';
 import { HttpFailure } from './http-failure.js';
 import { HttpSession, type HttpSessionOptions } from './http-session.js';
@@ -41,6 +41,8 @@ export interface HttpConnectionOptions extends Omit<HttpSessionOptions, 'fetch'>
   /** Creates the account of the memory that one response takes. */
   readonly newAccount: () => Account;
   readonly redact: (text: string) => string;
+  /** Adds what identifies Plugboard to the server to each request. */
+  readonly authorize?: ((fetch: Fetch, stopping: AbortSignal) => Fetch) | undefined;
 }
 
 /**
@@ -67,11 +69,12 @@ export class HttpConnection implements McpConnection {
   #ending: string | undefined;
 
   constructor(options: HttpConnectionOptions, events: ConnectionEvents) {
-    const { url, clock, newAccount } = options;
+    const { url, clock, newAccount, stopping, authorize } = options;
     this.#options = options;
     this.#events = events;
     this.#peer = `${url.origin}${url.pathname}`;
-    this.#fetch = fetchFor({ url, clock, newAccount, onAway: (failure) => this.#end(failure.message) });
+    const fetch = fetchFor({ url, clock, newAccount, onAway: (failure) => this.#end(failure.message) });
+    this.#fetch = authorize?.(fetch, stopping) ?? fetch;
     this.#session = this.#newSession();
   }
 
@@ -268,11 +271,4 @@ function textOf(error: SdkHttpError): string {
   const { status, data } = error;
   const text = status >= 300 && status < 400 ? messageOf(error) : data.text;
   return typeof text === 'string' ? text.slice(0, MAX_TEXT).trim() : '';
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    promise.then(resolve, reject);
-  });
 }
