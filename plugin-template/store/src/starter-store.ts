@@ -95,6 +95,8 @@ export class StarterStore implements SessionStore {
       session.updatedAt = this.#clock.now();
       if (turnId !== undefined) state.begun.delete(turnId);
       if (idempotency) this.#putAnswer(state, idempotency);
+      const conflict = this.#conflict(state, changes);
+      if (conflict) throw new VersionConflict(expected, conflict);
       this.#changeValues(state, changes);
       for (const approval of approvals) state.approvals.set(nameOf(id.project, approval.id), { ...approval, session: { ...id } });
     });
@@ -291,11 +293,10 @@ export class StarterStore implements SessionStore {
 
   readonly state: StateStore = {
     get: async (entry, key) => this.#valuesOf(this.#state, entry).get(key)?.text,
-    change: (changes) => this.#change((state) => this.#changeValues(state, changes)),
-    compareAndSet: (change, expected) =>
+    change: (changes) =>
       this.#change((state) => {
-        if (this.#valuesOf(state, change.entry).get(change.key)?.text !== expected) return false;
-        this.#changeValues(state, [change]);
+        if (this.#conflict(state, changes)) return false;
+        this.#changeValues(state, changes);
         return true;
       }),
     list: async (entry, { prefix, after, limit }) =>
@@ -341,6 +342,12 @@ export class StarterStore implements SessionStore {
   #valuesOf(state: State, entry: string): Map<string, PluginValue> {
     const now = this.#clock.now();
     return new Map([...(state.values.get(entry) ?? [])].filter(([, { until = Number.POSITIVE_INFINITY }]) => until > now));
+  }
+
+  /** The first change that expects another value than its key has. */
+  #conflict(state: State, changes: readonly StateChange[]): StateChange | undefined {
+    const textOf = ({ entry, key }: StateChange) => this.#valuesOf(state, entry).get(key)?.text ?? null;
+    return changes.find((change) => change.expected !== undefined && change.expected !== textOf(change));
   }
 
   /** What throws here changes nothing: the state is a copy. */

@@ -17,7 +17,7 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
-import { sessionTitle } from '@plugboard/kernel/contracts';
+import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
 import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Database, type DatabaseOptions } from './database/database.js';
 import { Replica } from './database/replica.js';
@@ -105,7 +105,6 @@ export class PostgresStore implements SessionStore {
   readonly state: StateStore = {
     get: (entry, key) => this.#call(({ state }) => state.get(entry, key)),
     change: (changes) => this.#call(({ state }) => state.change(changes)),
-    compareAndSet: (change, expected) => this.#call(({ state }) => state.compareAndSet(change, expected)),
     list: (entry, page) => this.#call(({ state }) => state.list(entry, page)),
   };
   /** Milliseconds that `start` may take: as long as the lease of a killed server. */
@@ -176,7 +175,7 @@ export class PostgresStore implements SessionStore {
       await database.transaction(
         async (query) => {
           const session = await sessions.commit(query, stored, replica.id, hasBegun);
-          await state.apply(query, stateChanges);
+          await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
           if (asked.length > 0) await approvals.put(query, id.project, session, columns);
           if (record) await idempotency.put(record, query);
         },

@@ -17,7 +17,7 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
-import { sessionTitle } from '@plugboard/kernel/contracts';
+import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
 import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
@@ -121,11 +121,10 @@ export class SqliteStore implements SessionStore {
   };
   readonly state: StateStore = {
     get: async (entry, key) => this.#read(({ state }) => state.get(entry, key)),
-    change: (changes) => this.#write('durable', ({ state }) => state.change(changes)),
-    compareAndSet: (change, expected) =>
+    change: (changes) =>
       this.#write('durable', ({ state }) => {
-        if (state.get(change.entry, change.key) !== expected) return false;
-        state.change([change]);
+        if (state.conflict(changes)) return false;
+        state.change(changes);
         return true;
       }),
     list: async (entry, { prefix, after, limit }) => this.#read(({ state }) => state.list(entry, prefix, after, limit)),
@@ -196,6 +195,8 @@ export class SqliteStore implements SessionStore {
       const { sessions, turns, idempotency, state } = tables;
       const added = sessions.commit(id, expected, stored, user ?? null, () => sessionTitle(messages));
       if (turnId !== undefined) turns.end(turnId);
+      const conflict = state.conflict(changed);
+      if (conflict) throw new VersionConflict(expected, conflict);
       state.change(changed);
       const bytes = tables.approvals.put(id, approvals);
       const resized = bytes === 0 ? [] : [sessions.resize(id, bytes)];

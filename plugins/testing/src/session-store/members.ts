@@ -26,7 +26,7 @@ const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: tr
 const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
 const APPROVALS: Methods<SessionStore['approvals']> = { get: true, find: true, waiting: true, replace: true };
 const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
-const STATE: Methods<SessionStore['state']> = { get: true, change: true, compareAndSet: true, list: true };
+const STATE: Methods<SessionStore['state']> = { get: true, change: true, list: true };
 
 /** Fails with all missing methods, so that a store author sees them at once. */
 export function assertMembers(store: SessionStore): void {

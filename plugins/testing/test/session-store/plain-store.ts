@@ -150,6 +150,8 @@ export class PlainStore implements SessionStore {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
     const copies = structuredClone({ messages, idempotency, approvals }); // before anything changes
+    const conflict = this.kept.state.conflict(state);
+    if (conflict) throw new VersionConflict(expected, conflict);
     this.kept.state.assertFits(state);
     this.kept.state.apply(state);
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
