@@ -1,9 +1,18 @@
 import type { Exclusive } from './exclusive.js';
+import type { Holds } from './state.js';
 
 /** Names that are held in this process, in the order in which they were asked for. */
-export class LocalHolds {
+export class LocalHolds implements Holds {
+  static readonly #byStore = new WeakMap<object, LocalHolds>();
   /** By name: resolves when the last one in line has left it. */
   readonly #lines = new Map<string, Promise<void>>();
+
+  /** What is held beside a store. The entries of a reload share it. */
+  static of(store: object): LocalHolds {
+    const holds = LocalHolds.#byStore.get(store) ?? new LocalHolds();
+    LocalHolds.#byStore.set(store, holds);
+    return holds;
+  }
 
   /** @throws the signal's reason */
   async hold(name: string, signal: AbortSignal): Promise<Exclusive> {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { recognizeAcrossCopies } from '../base/across-copies.js';
 import { hostError, reasonOf } from '../base/errors.js';
 import type { Exclusive } from './exclusive.js';
@@ -131,15 +132,20 @@ export class StateFull extends Error {
 export interface StateSource<T = unknown> {
   readonly point: ExtensionPoint<T>;
   storeOf(value: T): StateStore;
+  /** What keeps names that one of several servers holds. By default each server is alone. */
+  holdsOf?(value: T): Holds | undefined;
+}
+
+/** Names of up to 512 bytes that one holder has at a time. */
+export interface Holds {
+  /** Waits until nothing else holds the name. @throws the signal's reason */
+  hold(name: string, signal: AbortSignal): Promise<Exclusive>;
 }
 
 /** Says that the only contribution to a point keeps the state of plugins. */
-export function keptBy<T>(point: ExtensionPoint<T>, storeOf: (value: T) => StateStore): StateSource {
-  return { point, storeOf } as StateSource<never> as StateSource;
+export function keptBy<T>(point: ExtensionPoint<T>, of: Omit<StateSource<T>, 'point'>): StateSource {
+  return { point, ...of } as StateSource<never> as StateSource;
 }
-
-/** Waits until nothing else holds a name. */
-export type Hold = (name: string, signal: AbortSignal) => Promise<Exclusive>;
 
 /** Bytes of UTF-8. */
 const MAX_KEY_BYTES = 512;
@@ -149,13 +155,13 @@ const MAX_VALUE_BYTES = 64 * 1024;
 export class EntryState implements PluginState {
   readonly #entry: string;
   readonly #store: () => StateStore;
-  readonly #hold: Hold;
+  readonly #holds: () => Holds;
 
-  /** @param store throws while the entry cannot use it. */
-  constructor(entry: string, store: () => StateStore, hold: Hold) {
+  /** @param store and `holds` throw while the entry cannot use them. */
+  constructor(entry: string, store: () => StateStore, holds: () => Holds) {
     this.#entry = entry;
     this.#store = store;
-    this.#hold = hold;
+    this.#holds = holds;
   }
 
   async get(key: string): Promise<unknown> {
@@ -204,7 +210,8 @@ export class EntryState implements PluginState {
 
   async exclusive(key: string, signal: AbortSignal): Promise<Exclusive> {
     this.#checkKey(key);
-    return this.#hold(JSON.stringify([this.#entry, key]), signal);
+    // A name has a limit: entries and keys have them each.
+    return this.#holds().hold(hash('sha256', JSON.stringify([this.#entry, key])), signal);
   }
 
   #put(key: string, value: unknown, { expiresIn }: StateOptions = {}): StateChange {

@@ -105,7 +105,10 @@ export function registerEntry(
   const state = new EntryState(
     id,
     () => storeOf(keeper()),
-    (heldName, signal) => localHolds(storeOf(keeper())).hold(heldName, signal),
+    () => {
+      const found = keeper();
+      return found.source.holdsOf?.(found.value) ?? LocalHolds.of(storeOf(found));
+    },
   );
 
   const ctx: PluginContext<Readonly<Record<string, unknown>>> = Object.freeze({
@@ -162,15 +165,6 @@ export function registerEntry(
     throw hostError('CONTRIBUTES_NOTHING', id);
   }
   return { lifecycle, contributes, reads, allReads, keysRead, scope };
-}
-
-/** The entries of a reload share a store, and so what they hold. */
-const HOLDS = new WeakMap<object, LocalHolds>();
-
-function localHolds(store: object): LocalHolds {
-  const holds = HOLDS.get(store) ?? new LocalHolds();
-  HOLDS.set(store, holds);
-  return holds;
 }
 
 /** @throws what `register` throws, with the file and line that it comes from. */

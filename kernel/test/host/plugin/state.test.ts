@@ -199,7 +199,8 @@ const STORE = plugin({
     };
     const methods = ['load','version','begin','commit','abandon','recover','create','info','find','list','setMetadata','turns','putSummary','fork','delete','health'];
     const store = Object.fromEntries(methods.map((name) => [name, () => {}]));
-    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, approvals: {}, state });
+    const shared = { hold: async (name) => { ctx.log.info('held ' + name.length); return { release() {} }; } };
+    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, approvals: {}, state, shared });
     return { start() { values = new Map(); }, stop() { values = undefined; } };`,
 }).replace('import {', 'import { SessionStores,');
 /** A server with an entry that uses `ctx.state` like this. */
@@ -226,6 +227,20 @@ t.test('an entry that takes ctx.state starts after the store and stops before it
   t.match(
     log.lines.map(({ msg }) => msg),
     ['kept 1'],
+  );
+});
+
+t.test('exclusive asks the store that several servers share', async (t) => {
+  const { server, log } = await composed(
+    t,
+    withPager(`
+      const { state } = ctx;
+      return { start: () => state.exclusive('k'.repeat(512), AbortSignal.timeout(30_000)) };`),
+  );
+  await server.start();
+  t.match(
+    log.lines.map(({ msg }) => msg),
+    ['held 64'],
   );
 });
 
