@@ -18,7 +18,7 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
@@ -113,11 +113,14 @@ export class SqliteStore implements SessionStore {
     },
   };
   readonly idempotency: IdempotencyStore = {
-    get: async (key, reserve) => this.#read(({ idempotency }) => idempotency.get(key, reserve)),
+    claim: (key, fingerprint, reserve) =>
+      this.#claims.claim(key, fingerprint, () => this.#read(({ idempotency }) => idempotency.get(key, reserve))),
     put: async (record) => {
       this.#assertHasRoom(record.key.project, recordSize(record));
       this.#count(...(await this.#write('durable', ({ idempotency }) => idempotency.put(record))));
+      this.#claims.stored(record);
     },
+    release: (key) => this.#claims.release(key, async () => undefined), // a claim ends with the process
   };
   readonly state: StateStore = {
     get: async (entry, key) => this.#read(({ state }) => state.get(entry, key)),
@@ -129,6 +132,7 @@ export class SqliteStore implements SessionStore {
       }),
     list: async (entry, { prefix, after, limit }) => this.#read(({ state }) => state.list(entry, prefix, after, limit)),
   };
+  readonly #claims = new LocalClaims();
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
   /** Undefined before `start` and after `stop`, which may come before the work after a write. */
@@ -203,6 +207,7 @@ export class SqliteStore implements SessionStore {
       return [added, ...resized, ...(answer ? idempotency.put(answer) : [])];
     });
     this.#count(...changes);
+    this.#claims.stored(answer);
     if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 

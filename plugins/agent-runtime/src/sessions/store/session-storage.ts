@@ -26,7 +26,6 @@ const READS: ReadonlySet<string> = new Set([
   'approvals.get',
   'approvals.find',
   'approvals.waiting',
-  'idempotency.get',
   'pendingToolCalls.load',
 ]);
 
