@@ -18,7 +18,7 @@ import {
 import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
 import { MAX_LIST, MAX_TOOLS, type ToolList } from './protocol/tool-list.js';
 import { metaOf } from './tools/call-meta.js';
-import { type ListedTool, listedTools } from './tools/listed-tools.js';
+import { listedTools } from './tools/listed-tools.js';
 import { digestsOf, toolChanges } from './tools/tool-changes.js';
 import { toolResultOf } from './tools/tool-result.js';
 

@@ -1,13 +1,5 @@
 import { audit, type Message, type PluginContext, type Principal, type SessionStore } from '@plugboard/kernel';
-import type {
-  Conversation,
-  ConversationDocument,
-  Conversations,
-  ConversationTurns,
-  ForkRequest,
-  NewConversation,
-  Target,
-} from '@plugboard/kernel/contracts';
+import type { Conversation, Conversations, ConversationTurns, NewConversation, Target } from '@plugboard/kernel/contracts';
 import {
   type Account,
   conversationId,
@@ -144,7 +136,11 @@ export class SessionOperations implements Conversations {
     }
   }
 
-  async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
+  async fork(
+    conversation: string,
+    { key, turns }: Parameters<Conversations['fork']>[1],
+    principal: Principal,
+  ): Promise<Conversation> {
     if (key !== undefined) assertSessionKey(key, 'id');
     const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
@@ -159,7 +155,7 @@ export class SessionOperations implements Conversations {
     await this.#storage.call((store) => store.documents.put(id, name, text), 'documents.put', id);
   }
 
-  async document(name: string, { project, agents }: Principal, account: Account): Promise<ConversationDocument | undefined> {
+  async document(name: string, { project, agents }: Principal, account: Account): ReturnType<Conversations['document']> {
     const reserve = reserveIn(account);
     const found = await this.#storage.call((store) => store.documents.get(project, name, reserve), 'documents.get');
     if (!found || agents?.includes(found.id.agent) === false) return undefined;

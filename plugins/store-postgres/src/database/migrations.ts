@@ -167,6 +167,10 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (project, slot)
   );
   `,
+  `
+  -- Whether tools have begun in a request without an answer. While its server lives, it runs.
+  ALTER TABLE plugboard.idempotency ADD COLUMN began boolean NOT NULL DEFAULT true;
+  `,
 ];
 
 /** The oldest schema whose release works with the current one. */
