@@ -116,7 +116,7 @@ export interface SessionLease {
 }
 
 /** Why a turn is asked to end. @experimental */
-export type TurnEnd = 'cancelled' | 'interrupted' | 'deleted';
+type TurnEnd = 'cancelled' | 'interrupted' | 'deleted';
 
 /**
  * A turn no longer has its place in line, and nothing of it was stored. `expired`: its server was

@@ -68,6 +68,8 @@ interface ToolRunOptions {
   readonly turnSignal: AbortSignal;
   /** Called with the call of a tool that asks an agent. Returns what is called when it has ended. */
   onAsking(asking: Omit<AskingCall, 'nest'>): () => void;
+  /** Called just before the tool starts. @throws TurnError if it must not. */
+  assertLease(): void;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
   onAborted(ended: Promise<void>): void;
 }
@@ -160,6 +162,7 @@ async function attempt(
   try {
     let output: ToolOutput;
     if (interceptors.length === 0 && !onBegin && !lost) {
+      options.assertLease();
       current.hasBegun = true;
       output = await tool.run(input, call);
     } else output = await throughInterceptors(known, input, call, options, current);
@@ -214,13 +217,14 @@ async function callTool(
   tool: Tool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { onBegin }: ToolRunOptions,
+  { onBegin, assertLease }: ToolRunOptions,
   current: Attempt,
 ): Promise<ToolOutput> {
   if (onBegin && !current.lost) {
     await onBegin();
     call.signal.throwIfAborted(); // its time may be over
   }
+  assertLease();
   current.hasBegun = true;
   try {
     const settled = current.lost && tool.verify ? await tool.verify(`${call.turnId}/${call.index}`, call) : undefined;

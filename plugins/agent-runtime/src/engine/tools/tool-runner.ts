@@ -62,6 +62,8 @@ interface ToolContext {
   onAsking(asking: AskingCall): () => void;
   /** Absent if no later process can go on with the calls. */
   readonly journal?: CallJournal | undefined;
+  /** @throws TurnError if the turn has lost its session: no tool starts then. */
+  assertLease(): void;
 }
 
 export interface PostponedCalls {
@@ -194,7 +196,7 @@ export class ToolRunner {
   async #outcome(
     own: ServerCall,
     known: AgentTool | undefined,
-    { toolbox, agent, turn, interceptors, pending, journal, signal, emit, nest, onAsking }: RunningCalls,
+    { toolbox, agent, turn, interceptors, pending, journal, signal, emit, nest, onAsking, assertLease }: RunningCalls,
     headers: Record<string, string>,
     lost: ToolOutcome | undefined,
   ): Promise<ToolOutcome | Postponed> {
@@ -220,6 +222,7 @@ export class ToolRunner {
       clock: this.#clock,
       turnSignal: signal,
       onAsking: (asking: Omit<AskingCall, 'nest'>) => onAsking({ ...asking, nest }),
+      assertLease,
       onBegin: kept && (() => kept.begin(own, known)),
       onAborted: (ended: Promise<void>) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     };

@@ -259,12 +259,13 @@ class AgentLoop {
   }
 
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
-    const { agent, revision, tools } = this.#context;
+    const { agent, revision, task, tools } = this.#context;
     const { turn, pending } = this.#begun;
     const interceptors = revision.toolInterceptors.all();
     const { toolbox } = this.#tools;
     const onAsking = (asking: AskingCall) => this.#onAsking(asking);
-    const context = { toolbox, agent, turn, interceptors, pending, journal: pending?.journal, onAsking };
+    const assertLease = () => task.assertLease();
+    const context = { toolbox, agent, turn, interceptors, pending, journal: pending?.journal, onAsking, assertLease };
     for await (const batch of tools.run(calls, context)) {
       this.#memory.addResults(batch);
       await this.#write(batch);

@@ -49,7 +49,7 @@ export class SessionConversation implements TurnConversation {
     const { task, agent, request, signal, ids, toolbox } = this.#context;
     const history = this.#history;
     const records = this.#records;
-    const stored = await history.current(task.account, signal);
+    const stored = await history.current(task.account, signal, task.lease?.version);
     task.defer(() => history.idle());
     assertNotFull(stored);
     const asked = { ...request, account: task.account };
@@ -128,7 +128,10 @@ export class SessionConversation implements TurnConversation {
   async abandon(): Promise<void> {
     const { id } = this.#history;
     const { id: turnId, journal } = this.#loaded;
-    await journal?.clear(); // what fails in this process leaves nothing in the session
+    const { lease } = this.#context.task;
+    // What fails in this process leaves nothing in the session. One that is lost is another's.
+    if (!lease || lease.isHeld) await journal?.clear();
+    if (lease) return lease.abandon();
     // If this fails too, `recover` finds the turn at the next start.
     await this.#storage.call((store) => store.abandon(id, turnId), 'abandon', id).catch(() => {});
   }

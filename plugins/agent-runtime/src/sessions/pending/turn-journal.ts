@@ -101,11 +101,19 @@ export class TurnJournal implements CallJournal {
   }
 }
 
-/** The calls that are stored now, by the ids of their turns, in their order. */
-export async function begunCalls(store: SessionStore, entry: string): Promise<ReadonlyMap<string, readonly BegunCall[]>> {
+/**
+ * The calls that are stored now, by the ids of their turns, in their order.
+ * @param turnId of the only turn that is looked for.
+ */
+export async function begunCalls(
+  store: SessionStore,
+  entry: string,
+  turnId?: string,
+): Promise<ReadonlyMap<string, readonly BegunCall[]>> {
   const found: BegunCall[] = [];
+  const prefix = turnId === undefined ? PREFIX : `${PREFIX}${turnId}/`;
   for (let after: string | undefined, isLast = store.isVolatile === true; !isLast; ) {
-    const page = await store.state.list(entry, { prefix: PREFIX, after, limit: PAGE });
+    const page = await store.state.list(entry, { prefix, after, limit: PAGE });
     found.push(...page.map(({ text }) => JSON.parse(text) as BegunCall));
     after = page.at(-1)?.key;
     isLast = page.length < PAGE;
