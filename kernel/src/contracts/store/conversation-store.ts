@@ -27,8 +27,9 @@ export interface SessionId {
  *    version: all or nothing, and only if the version is still the one that was loaded. The caller
  *    sees the end of the turn after that, so an acknowledged turn is never lost.
  * 3. A turn that fails calls `abandon`. The session is then as it was before `begin`.
- * 4. At start the server calls `recover` once. It returns the turns that began but neither ended
- *    nor were abandoned, because their process died.
+ * 4. At start the server calls `recover` once; where servers share the store, again and again
+ *    (`SharedStore`). It returns the turns that began but neither ended nor were abandoned, because
+ *    their process died.
  * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is
  *    evicted. No store evicts a session between `begin` and the end of the turn. The version of a
  *    deleted or expired session is kept for 30 days. A new session with the same id continues from
@@ -55,6 +56,7 @@ export interface ConversationStore {
    * Appends a turn and ends it.
    *
    * @throws VersionConflict if the session has changed since it was loaded.
+   * @throws LeaseEnded if servers share the store, and the turn has left the line (`SharedStore`).
    */
   commit(id: SessionId, turn: TurnCommit): Promise<void>;
   /** Ends a turn that began, without a trace in the session. Does nothing without such a turn. */
@@ -137,6 +139,8 @@ export interface SessionInfo {
   /** Its subject, by its first message (`sessionTitle`). Absent before a user has said anything. */
   readonly title?: string | undefined;
   readonly metadata: Metadata;
+  /** Whether a turn is in line, on any server. Undefined in a store for one server. */
+  readonly isRunning?: boolean | undefined;
 }
 
 /** Which sessions of a project to list. @public */

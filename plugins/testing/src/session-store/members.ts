@@ -4,7 +4,7 @@ import type { SessionStore } from '@plugboard/kernel';
 type Methods<T> = { readonly [K in keyof T]: true };
 
 /** Every method of the six interfaces. The compiler keeps the lists complete. */
-const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'approvals' | 'idempotency' | 'state'>> = {
+const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'approvals' | 'idempotency' | 'state' | 'shared'>> = {
   load: true,
   version: true,
   begin: true,

@@ -46,7 +46,7 @@ export class SessionConversation implements TurnConversation {
     const { task, agent, request, signal, ids, toolbox } = this.#context;
     const history = this.#history;
     const records = this.#records;
-    const stored = await history.current(task.account, signal);
+    const stored = await history.current(task.account, signal, task.lease?.version);
     task.defer(() => history.idle());
     assertNotFull(stored);
     const asked = { ...request, account: task.account };
@@ -122,6 +122,8 @@ export class SessionConversation implements TurnConversation {
 
   async abandon(): Promise<void> {
     const { id } = this.#history;
+    const { lease } = this.#context.task;
+    if (lease) return lease.abandon();
     // If this fails too, `recover` finds the turn at the next start.
     await this.#storage.call((store) => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
   }
