@@ -96,7 +96,11 @@ export class SessionOperations implements Conversations {
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {
     const { info } = await this.#requireOrBegun(conversation, principal);
-    const watch = this.#sessions.watch(info.id, maxBehind);
+    const targetOf = (name: string) => {
+      const found = this.#agents.revision.directory.resolve(name, principal);
+      return found.kind === 'target' ? found.target : undefined;
+    };
+    const watch = this.#sessions.watch(info.id, maxBehind, targetOf);
     try {
       // Read after the watch has begun: no turn is in neither.
       return { turns: watch.turns, events: watch, stored: (await this.#find(conversation, principal))?.turns ?? 0 };

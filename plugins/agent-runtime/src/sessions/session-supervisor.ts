@@ -4,6 +4,7 @@ import {
   type SessionId,
   type SessionInfo,
   sessionTitle,
+  type Target,
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
@@ -25,6 +26,7 @@ import { SessionLine } from './shared/session-line.js';
 import { SharedActor } from './shared-actor.js';
 import { isBlocked } from './store/blocked-sessions.js';
 import { SessionStorage } from './store/session-storage.js';
+import { showElsewhere, watchElsewhere } from './watch-elsewhere.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -113,15 +115,22 @@ export class SessionSupervisor {
     if (this.#watches.size > 0) this.#show(name, turn);
   }
 
-  /** Watches the turns of a session: see `Conversations.watch`. */
-  watch(id: SessionId, maxBehind: number): SessionWatch {
+  /**
+   * Watches the turns of a session: see `Conversations.watch`.
+   * @param targetOf finds the targets of turns at other servers.
+   */
+  watch(id: SessionId, maxBehind: number, targetOf: (name: string) => Target | undefined): SessionWatch {
     const name = nameOf(id);
     const watches = this.#watches.get(name) ?? new Set();
+    const ended = new AbortController();
     const watch = new SessionWatch(this.#turnsOf(name), maxBehind, this.#context, () => {
+      ended.abort();
       watches.delete(watch);
       if (watches.size === 0) this.#watches.delete(name);
     });
     this.#watches.set(name, watches.add(watch));
+    const { shared } = this.#storage.store;
+    if (shared) void watchElsewhere(watch, id, ended.signal, { storage: this.#storage, shared, targetOf });
     return watch;
   }
 
@@ -195,7 +204,10 @@ export class SessionSupervisor {
             if (this.#interrupted.note(turn)) await this.#interrupted.keepInput(turn, undefined);
           },
           equalTurn: (turn, turnId) => equalTurn(turn, turnId, { shared, clock }),
-          offer: (turn) => offerEvents(turn, shared, this.#memory.budget),
+          offer: (turn) => {
+            offerEvents(turn, shared, this.#memory.budget);
+            showElsewhere(turn, history.conversation, shared, this.#context);
+          },
         })
       : new LocalActor(history, options);
     this.#actors.set(name, actor);

@@ -18,11 +18,10 @@ function topicOf(turnId: string): string {
 export function offerEvents(turn: TurnTask, shared: SharedStore, memory: Budget): void {
   if (turn.fingerprint === undefined) return;
   const { principal } = turn.request;
-  turn.defer(shared.offer(topicOf(turn.turnId), (signal) => textsOf(turn, signal, new Account(memory, principal))));
+  turn.defer(shared.offer(topicOf(turn.turnId), (signal) => textsOf(turn.join(signal, new Account(memory, principal)))));
 }
 
-async function* textsOf(turn: TurnTask, signal: AbortSignal, account: Account): AsyncGenerator<string> {
-  const batches = turn.join(signal, account);
+async function* textsOf(batches: AsyncIterable<Batch>): AsyncGenerator<string> {
   yield '[]'; // it is there, and may have to wait
   for await (const batch of batches) yield JSON.stringify(batch);
 }

@@ -35,10 +35,18 @@ export class SharedMemory {
   readonly rows: Row[] = [];
   readonly offers = new Map<string, Offer>();
   readonly changed = new EventTarget();
+  /** Those who read topics: each sees a new offer at once. */
+  readonly readers = new Set<(offer: Offer) => void>();
   /** How often a topic was read, and how many texts were. */
   reads = 0;
+  names = 0;
   texts = 0;
   hidesOffers = false;
+  /** Offers that are opened now, and how many ever were. */
+  opened = 0;
+  everOpened = 0;
+  /** Changes what is offered. */
+  agentNames = (text: string) => text;
   #interrupted: InterruptedTurn[] = [];
 
   server(): SharedServer {
@@ -93,6 +101,7 @@ export class SharedServer {
   readonly store: SessionStore;
   /** Why it does not work, in place of an answer. */
   failure: Error | undefined;
+  readFails = false;
   readonly #memory: SharedMemory;
   isHeld = true;
   /** Aborts when it dies. */
@@ -196,9 +205,10 @@ export class SharedServer {
       findTurn: (project, turnId) =>
         call(async () => memory.rows.find((row) => row.arrival.turnId === turnId && row.id.project === project)?.id),
       offer: (topic, open) => {
-        const name = `${topic}#${memory.offers.size}`;
-        memory.offers.set(name, { name, server: this, topic, open });
-        memory.changed.dispatchEvent(new Event('change'));
+        const name = `${topic}#${++memory.names}`;
+        const offer = { name, server: this, topic, open };
+        memory.offers.set(name, offer);
+        if (!memory.hidesOffers) for (const see of memory.readers) see(offer);
         return () => {
           memory.offers.delete(name);
           memory.changed.dispatchEvent(new Event('change'));
@@ -252,29 +262,35 @@ export class SharedServer {
     memory.reads++;
     memory.changed.dispatchEvent(new Event('change'));
     const items: { offer: string; text?: string }[] = [];
-    const seen = new Set<string>();
     const wake = () => memory.changed.dispatchEvent(new Event('change'));
     const pump = async ({ name, open, server }: Offer) => {
+      memory.opened++;
+      memory.everOpened++;
+      const texts = open(AbortSignal.any([signal, server.death]));
       try {
-        for await (const text of open(AbortSignal.any([signal, server.death]))) {
+        for await (const text of texts) {
           if (!server.isHeld) break;
-          items.push({ offer: name, text });
+          items.push({ offer: name, text: memory.agentNames(text) });
           wake();
         }
       } catch {}
+      memory.opened--;
       items.push({ offer: name });
       wake();
     };
+    const see = (offer: Offer) => {
+      if (offer.topic !== topic || offer.server === this || signal.aborted) return;
+      void pump(offer);
+    };
+    memory.readers.add(see);
+    if (!memory.hidesOffers) for (const offer of memory.offers.values()) see(offer);
     while (!signal.aborted) {
-      for (const offer of memory.hidesOffers ? [] : memory.offers.values()) {
-        if (offer.topic !== topic || offer.server === this || seen.has(offer.name)) continue;
-        seen.add(offer.name);
-        void pump(offer);
-      }
+      if (this.readFails) throw new Error('no database');
       const item = items.shift();
       if (item) memory.texts++;
       if (item) yield item;
       else await memory.change(signal);
     }
+    memory.readers.delete(see);
   }
 }
