@@ -55,7 +55,7 @@ plugins:
       [
         { type: 'step', step: 1, connection: 'mid' },
         { type: 'text', text: 'Let me read.' },
-        { type: 'tool_call', server_label: 'read', name: 'ask', arguments: '{"input":"the source"}' },
+        { type: 'tool_call', server_label: 'read', name: 'read', arguments: '{"input":"the source"}' },
         { type: 'tool_result', is_error: false },
         { type: 'step', step: 2 },
         { type: 'text', text: 'Two facts.' },
