@@ -1,4 +1,5 @@
 import t from 'tap';
+import { Samples } from '../../plugins/plugin-metrics/test/samples.js';
 import { Collector } from '../../plugins/plugin-tracing/test/collector.js';
 import { RecordedServer } from '../record/support.js';
 import { type LiveEvent, LiveSocket } from '../support/live-socket.js';
@@ -35,6 +36,7 @@ t.test('AG-4 AG-5 AG-13 a root, two children and a grandchild: events, record, t
 plugins:
   record: {}
   tracing: { endpoint: "${collector.endpoint}" }
+  metrics: { port: 0 }
   usage: { prices: { ${PRICES} } }
 `;
   const server = await RecordedServer.start(t, TREE + plugins);
@@ -55,7 +57,7 @@ plugins:
       [
         { type: 'step', step: 1, connection: 'mid' },
         { type: 'text', text: 'Let me read.' },
-        { type: 'tool_call', server_label: 'read', name: 'ask', arguments: '{"input":"the source"}' },
+        { type: 'tool_call', server_label: 'read', name: 'read', arguments: '{"input":"the source"}' },
         { type: 'tool_result', is_error: false },
         { type: 'step', step: 2 },
         { type: 'text', text: 'Two facts.' },
@@ -114,6 +116,17 @@ plugins:
       ['writer', 1, 30],
     ]);
     t.match(sum, { input_tokens: total.input, output_tokens: total.output, calls: 7 });
+  });
+
+  await t.test('the metrics', async (t) => {
+    const { address } =
+      app.started.logs.find(({ plugin, msg }) => plugin === '@plugboard/plugin-metrics' && msg === 'listening') ?? {};
+    const metrics = new Samples(await (await fetch(String(address))).text());
+    for (const agent of ['root', 'researcher', 'writer', 'reader'])
+      t.equal(metrics.value('plugboard_turns_total', { agent, status: 'stop' }), 1, agent);
+    t.equal(metrics.value('gen_ai_client_inference_usage_input_tokens_total'), total.input);
+    t.equal(metrics.value('gen_ai_invoke_agent_inference_calls_sum'), 7);
+    t.equal(metrics.value('gen_ai_invoke_agent_tool_calls_sum'), 4);
   });
 
   await t.test('the recordings', async (t) => {
