@@ -17,6 +17,7 @@ import { SessionConversation } from './conversation/session-conversation.js';
 import { SessionHistory } from './conversation/session-history.js';
 import { ApprovalRecords } from './pending/approval-records.js';
 import { SessionActor } from './session-actor.js';
+import { parentSessionOf } from './session-of.js';
 import { SessionWatch } from './session-watch.js';
 import { isBlocked } from './store/blocked-sessions.js';
 import { SessionStorage } from './store/session-storage.js';
@@ -132,7 +133,7 @@ export class SessionSupervisor {
     const { clock } = this.#context;
     return [...this.#actors.values()].flatMap(({ history, turns: [turn] }) => {
       const { id, conversation, mayBeNew } = history;
-      if (!turn || !mayBeNew || id.project !== project) return [];
+      if (!turn || !mayBeNew || id.project !== project || turn.request.parent) return [];
       const { session, messages } = turn.request;
       const since = Math.floor(clock.now() - (clock.monotonic() - turn.arrivedAt));
       const empty = { createdAt: since, updatedAt: since, turns: 0, bytes: 0, metadata: {} };
@@ -152,6 +153,17 @@ export class SessionSupervisor {
     const actor = this.#actors.get(nameOf(id));
     actor?.endTurns(reason);
     await actor?.idle();
+  }
+
+  /** Waits for the turns of a session's children, which were ended with its own: one may be stored. */
+  async childrenEnded(id: SessionId): Promise<void> {
+    const name = nameOf(id);
+    const isChild = ({ request }: TurnTask) => {
+      const parent = parentSessionOf(request);
+      return parent !== undefined && nameOf(parent) === name;
+    };
+    const turns = [...this.#actors.values()].flatMap((actor) => actor.turns.filter(isChild));
+    await Promise.all(turns.map(({ ended }) => ended));
   }
 
   /** Returns the session's actor and marks it as used. */

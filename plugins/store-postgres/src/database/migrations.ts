@@ -167,6 +167,13 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (project, slot)
   );
   `,
+  `
+  -- The opaque id of the session that a session, or that of a turn, belongs to: it is deleted with that one,
+  -- and not listed.
+  ALTER TABLE plugboard.session ADD COLUMN parent text COLLATE "C";
+  CREATE INDEX session_by_parent ON plugboard.session (parent) WHERE parent IS NOT NULL;
+  ALTER TABLE plugboard.turn ADD COLUMN parent text COLLATE "C";
+  `,
 ];
 
 /** The oldest schema whose release works with the current one. */
