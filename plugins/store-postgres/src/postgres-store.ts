@@ -161,9 +161,9 @@ export class PostgresStore implements SessionStore {
     return this.#call(({ sessions }) => sessions.version(id));
   }
 
-  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
-    await this.#call(({ turns }, { id: replica }) => turns.begin(id, turnId, text, replica));
+    await this.#call(({ turns }, { id: replica }) => turns.begin(id, turnId, text, replica, parent));
     this.#begun.add(turnId);
   }
 

@@ -12,15 +12,15 @@ export function sessionOf({ target, principal, session }: TurnRequest): SessionI
   return session && { project: principal.project, agent: target.name, key: session.key };
 }
 
-/** The session that the session of a child belongs to. Undefined for any other turn. */
+/** The session of the first turn of a tree, to which those of its children belong. */
 export function parentSessionOf(request: TurnRequest): SessionId | undefined {
-  const parent = ParentCall.of(request);
-  return parent && sessionOf(parent.options.request);
+  const root = ParentCall.of(request)?.root;
+  return root && sessionOf(root.options.request);
 }
 
 /**
  * The request of a child, as its call allows it: its session is one of the session of the call's
- * turn, in which calls wait for each other; without that, it has none.
+ * turn, in which calls wait for each other; without that, it has none (AG-7).
  */
 export function childRequest(asked: TurnRequest, parent: ParentCall): TurnRequest {
   const request = parent.adopt(asked);

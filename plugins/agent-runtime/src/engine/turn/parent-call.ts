@@ -51,6 +51,11 @@ export class ParentCall implements SlotHolder {
     return !this.#isOver && (this.#child === undefined || this.#child.hasEnded);
   }
 
+  /** The call above all others: one of the first turn. */
+  get root(): ParentCall {
+    return this.options.above?.root ?? this;
+  }
+
   get lender(): ParentCall | undefined {
     for (let { above } = this.options; above; { above } = above.options)
       if (above.options.entry === this.options.entry && !above.#isOver) return above;

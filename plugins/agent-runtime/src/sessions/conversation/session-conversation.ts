@@ -8,6 +8,7 @@ import type { ApprovalRecords } from '../pending/approval-records.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
 import type { TurnJournal } from '../pending/turn-journal.js';
+import { parentSessionOf } from '../session-of.js';
 import { answerRecord } from '../store/idempotency.js';
 import { outrun, type SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
@@ -58,8 +59,10 @@ export class SessionConversation implements TurnConversation {
     const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
-    const journal = toolbox === NO_TOOLS ? undefined : records.journalOf(history.id, turn);
-    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, records, calls, journal });
+    // A child cannot wait for a person: the answer to its call would come too late.
+    const kept = request.parent ? {} : { records };
+    const journal = toolbox === NO_TOOLS ? undefined : kept.records?.journalOf(history.id, turn);
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, ...kept });
     // A response without a turn of its own belongs to the last one.
     task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
@@ -71,11 +74,13 @@ export class SessionConversation implements TurnConversation {
     const { agent, request } = this.#context;
     const { system, added, budget } = this.#loaded;
     const { id, conversation } = this.#history;
-    // A transport that commits its state with the turn runs it again after a crash.
-    const input = request.commitState ? [] : added;
+    const parent = parentSessionOf(request);
+    // A transport that commits its state with the turn runs it again after a crash, and the turn
+    // whose call started this one is run again itself.
+    const input = request.commitState || parent ? [] : added;
     let begun: Promise<void> | undefined;
     const begin = (store: SessionStore) => {
-      begun = store.begin(id, { turnId: turn.id, input });
+      begun = store.begin(id, { turnId: turn.id, input, ...(parent && { parent }) });
       return begun;
     };
     try {
