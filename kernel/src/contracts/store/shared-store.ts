@@ -41,7 +41,7 @@ export interface SharedStore {
    * Resolves when they have left the line; those of a server that does not answer when its lease
    * has ended. A turn that is being committed may still succeed. Does nothing without such turns.
    */
-  endTurns(id: SessionId, why: TurnEnd, signal: AbortSignal, turnId?: string): Promise<void>;
+  endTurns(id: SessionId, why: EndReason, signal: AbortSignal, turnId?: string): Promise<void>;
   /** The session in whose line a turn of the project is. Undefined: it is in none. */
   findTurn(project: string, turnId: string): Promise<SessionId | undefined>;
   /**
@@ -118,7 +118,7 @@ export interface SessionLease {
 }
 
 /** Why a turn is asked to end. @experimental */
-export type TurnEnd = 'cancelled' | 'interrupted' | 'deleted';
+export type EndReason = 'cancelled' | 'interrupted' | 'deleted';
 
 /**
  * A turn no longer has its place in line, and nothing of it was stored. `expired`: its server was
@@ -133,9 +133,9 @@ export class LeaseEnded extends Error {
     recognizeAcrossCopies(LeaseEnded, 'LeaseEnded');
   }
 
-  readonly why: TurnEnd | 'expired';
+  readonly why: EndReason | 'expired';
 
-  constructor(why: TurnEnd | 'expired') {
+  constructor(why: EndReason | 'expired') {
     super(
       why === 'expired'
         ? 'this server has lost its lease, and another server may have the session: nothing was stored'

@@ -127,7 +127,7 @@ export class ConnectionPool {
   }
 }
 
-/** Without a listener of `error`, a connection that ends would end the process. Its next use fails. */
+/** Without a listener of `error`, a connection that ends would end the process. */
 export function newClient({ url, timeout }: Omit<ConnectionOptions, 'clock'>): pg.Client {
   return new pg.Client({
     connectionString: url,

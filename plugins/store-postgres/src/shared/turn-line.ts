@@ -2,7 +2,7 @@ import { conversationId, type InterruptedTurn, LeaseEnded, type SessionId, type 
 import { BadRow } from '@plugboard/store-kit';
 import type { Hints } from '../database/hints.js';
 import type { Replica } from '../database/replica.js';
-import type { TurnArrival, TurnEnd } from '../tables/line-table.js';
+import type { EndReason, TurnArrival } from '../tables/line-table.js';
 import type { StoreTables } from '../tables/store-tables.js';
 import { interruptedTurn } from '../tables/turn-table.js';
 import { HeldTurn } from './held-turn.js';
@@ -26,8 +26,8 @@ interface TurnLineOptions {
  * 1. A turn that finds its line empty has the lease with the statement that puts it there.
  * 2. Another one is put last, and looks again at each hint, or after a pause.
  * 3. A turn that ends gives a hint if others wait for that.
- * 4. With each renewal of the server's lease, the turns are found that other servers ask to end, and
- *    rows that could not be removed are removed.
+ * 4. With each renewal of the server's lease, the turns are found that other servers ask to end,
+ *    and rows that could not be removed are removed.
  */
 export class TurnLine {
   readonly #options: TurnLineOptions;
@@ -65,7 +65,7 @@ export class TurnLine {
   }
 
   /** Ends turns on all servers. Resolves when they have left the line. */
-  async endTurns(id: SessionId, why: TurnEnd, signal: AbortSignal, turnId?: string): Promise<void> {
+  async endTurns(id: SessionId, why: EndReason, signal: AbortSignal, turnId?: string): Promise<void> {
     const { tables, replica, hints, notify } = this.#options;
     const hint = hints.expect(conversationId(id));
     try {
