@@ -26,6 +26,7 @@ import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { StatelessConversation } from './sessions/conversation/stateless-conversation.js';
+import { OtherServers } from './sessions/other-servers.js';
 import { childRequest, sessionOf } from './sessions/session-of.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
@@ -52,6 +53,7 @@ export class Runtime implements AgentRuntime {
   readonly #idempotency: IdempotencyClaims;
   readonly #recovery: TurnRecovery;
   readonly #sharedRates: SharedRates;
+  #others: OtherServers | undefined;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -145,6 +147,12 @@ export class Runtime implements AgentRuntime {
 
   list(principal: Principal): readonly TargetInfo[] {
     return this.#agents.revision.directory.list(principal);
+  }
+
+  get otherServers(): OtherServers | undefined {
+    const { shared } = this.#storage.store;
+    if (shared) this.#others ??= new OtherServers(this.#storage, shared);
+    return this.#others;
   }
 
   async ready(): Promise<boolean> {
