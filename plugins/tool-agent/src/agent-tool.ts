@@ -22,7 +22,7 @@ export class AgentTool implements ToolSource {
     this.#config = config;
     this.#runtimes = runtimes;
     this.#tool = defineTool({
-      name: 'ask',
+      name,
       description,
       inputSchema: {
         type: 'object',

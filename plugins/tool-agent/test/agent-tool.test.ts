@@ -21,7 +21,7 @@ t.test('fulfils the plugin contract', async (t) => {
 });
 
 t.test('fulfils the tool source contract', async (t) => {
-  toolSourceContract(t.test, { open: () => source().tools, calls: [{ tool: 'ask', input: { input: 'Hi' } }] });
+  toolSourceContract(t.test, { open: () => source().tools, calls: [{ tool: 'helper', input: { input: 'Hi' } }] });
 });
 
 t.test('AG-3 refuses a depth of 0, and an agent that the file does not have', async (t) => {

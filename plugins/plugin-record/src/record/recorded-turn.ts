@@ -160,7 +160,7 @@ export class RecordedTurn {
   #turnLine(turn: Turn): TurnLine {
     const { id, requestId, agent, principal, user, transport, metadata, incremental, system, messages, params } = turn;
     const { project, token, subject } = principal;
-    const { params: asked, clientTools, messages: sent, maxToolCalls, summarize } = this.request;
+    const { params: asked, clientTools, messages: sent, maxToolCalls, summarize, parent } = this.request;
     return {
       type: 'turn',
       version: VERSION,
@@ -168,6 +168,7 @@ export class RecordedTurn {
       requestId,
       at: this.#arrival.at,
       agent,
+      parent: parent && { turn: parent.turnId, call: parent.id },
       inSession: turn.session !== undefined,
       caller: { project, name: token, subject, isIdentified: callerId(principal) !== undefined },
       user,

@@ -1,17 +1,18 @@
-import type { TurnEvents, TurnRecord } from '@plugboard/kernel/contracts';
+import type { Target, TurnEvents, TurnRecord } from '@plugboard/kernel/contracts';
 import type { Batch } from '../log/batch.js';
 import type { ParentCall } from './parent-call.js';
+import { shownNested } from './shown-nested.js';
 
 /** The events of a child for the tool that started it. The readers of the turn above get them, too. */
 export class NestedEvents implements TurnEvents {
   readonly #events: TurnEvents;
   readonly #parent: ParentCall;
-  readonly #agent: string;
+  readonly #target: Target;
 
-  constructor(events: TurnEvents, parent: ParentCall, agent: string) {
+  constructor(events: TurnEvents, parent: ParentCall, target: Target) {
     this.#events = events;
     this.#parent = parent;
-    this.#agent = agent;
+    this.#target = target;
   }
 
   get record(): TurnRecord | undefined {
@@ -28,10 +29,12 @@ export class NestedEvents implements TurnEvents {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Batch> {
     const { nest, call } = this.#parent.options;
-    for await (const events of this.#events) {
-      const full = nest({ type: 'nested', call: call.id, agent: this.#agent, events });
+    const { name: agent, toolVisibility } = this.#target;
+    for await (const batch of this.#events) {
+      const events = shownNested(batch, toolVisibility);
+      const full = events.length > 0 && nest({ type: 'nested', call: call.id, agent, events });
       if (full) await full;
-      yield events;
+      yield batch;
     }
   }
 }
