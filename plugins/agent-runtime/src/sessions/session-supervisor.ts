@@ -20,12 +20,12 @@ import { InterruptedTurns } from './interrupted-turns.js';
 import { LocalActor } from './local-actor.js';
 import { ApprovalRecords } from './pending/approval-records.js';
 import type { SessionActor } from './session-actor.js';
-import { parentSessionOf } from './session-of.js';
 import { SessionWatch } from './session-watch.js';
 import { equalTurn, offerEvents } from './shared/equal-turn.js';
 import { SessionLine } from './shared/session-line.js';
 import { SharedActor } from './shared-actor.js';
 import { isBlocked } from './store/blocked-sessions.js';
+import { parentSessionOf } from './store/session-of.js';
 import { SessionStorage } from './store/session-storage.js';
 import { showElsewhere, watchElsewhere } from './watch-elsewhere.js';
 
