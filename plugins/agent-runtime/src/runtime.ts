@@ -26,12 +26,12 @@ import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { StatelessConversation } from './sessions/conversation/stateless-conversation.js';
-import { recoverTurns } from './sessions/recovery.js';
-import { childRequest, sessionOf } from './sessions/session-of.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
+import { childRequest, sessionOf } from './sessions/store/session-of.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
+import { TurnRecovery } from './sessions/turn-recovery.js';
 import { assertTurnRequest } from './turn-request.js';
 
 /** Resolves names to agents and starts turns. */
@@ -49,6 +49,7 @@ export class Runtime implements AgentRuntime {
   readonly #sessions: SessionSupervisor;
   readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
+  readonly #recovery: TurnRecovery;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -64,6 +65,7 @@ export class Runtime implements AgentRuntime {
     @inject(ApprovalOperations) approvals: ApprovalOperations,
     @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
+    @inject(TurnRecovery) recovery: TurnRecovery,
   ) {
     this.#context = context;
     this.#agents = agents;
@@ -78,6 +80,7 @@ export class Runtime implements AgentRuntime {
     this.approvals = approvals;
     this.cards = cards;
     this.#idempotency = idempotency;
+    this.#recovery = recovery;
   }
 
   /** Finds parameters that no model of an agent supports, and agents that ask in a circle. */
@@ -91,9 +94,8 @@ export class Runtime implements AgentRuntime {
    */
   async start(signal: AbortSignal): Promise<void> {
     const revision = await this.#agents.prepare(undefined, signal);
-    const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(this.#storage.store, (name) => agents.get(name)?.onRestart ?? 'rollback', this.#context.log);
     this.#agents.activate(revision);
+    await this.#recovery.start();
   }
 
   /**
@@ -127,6 +129,7 @@ export class Runtime implements AgentRuntime {
 
   /** @throws Error if turns had to be ended. */
   stop(signal: AbortSignal, within?: number): Promise<void> {
+    this.#recovery.stop();
     return this.#turns.stop(signal, within);
   }
 

@@ -46,6 +46,7 @@ interface MemoryStoreOptions extends MemoryLimits {
  * calls are serialized.
  */
 export class MemoryStore implements SessionStore {
+  readonly isVolatile = true;
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
     find: async (owner, keys) => {
@@ -143,6 +144,8 @@ export class MemoryStore implements SessionStore {
     const parent = this.#running.get(turnId ?? '')?.parent;
     const session = found ?? new MemorySession(id, { ...this.#origin(id), parent });
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
+    const conflict = this.state.conflict(state);
+    if (conflict) throw new VersionConflict(expected, conflict);
     const copy = copyMessages(messages);
     const added = approvals.reduce((sum, approval) => sum + approvalBytes(approval), copy.bytes + recordSize(record));
     this.#budget.assertFits(session.bytes + added + recordBytes(idempotency), 'the session');

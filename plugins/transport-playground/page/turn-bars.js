@@ -121,4 +121,4 @@ function nameOf(server, name) {
 }
 
 /** @type {Record<string, string>} */
-const STATES = { failed: 'failed', incomplete: 'stopped', client: 'left to the client' };
+const STATES = { failed: 'failed', unknown: 'unknown effect', incomplete: 'stopped', client: 'left to the client' };

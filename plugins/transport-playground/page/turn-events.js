@@ -73,7 +73,8 @@ function finishItem(turn, done) {
   if (!before) {
     addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-    turn.items[at] = { ...item, ms: before.ms, nested: before.nested };
+    const status = before.status === 'unknown' ? 'unknown' : item.status;
+    turn.items[at] = { ...item, ms: before.ms, status, nested: before.nested };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
@@ -101,5 +102,5 @@ function toolOf(turn, { item_id }) {
 /** @param {Turn} turn @param {ProtocolEvent} event @param {ToolItem['status']} status */
 function endTool(turn, event, status) {
   const tool = toolOf(turn, event);
-  if (tool) tool.status = status;
+  if (tool && tool.status !== 'unknown') tool.status = status;
 }

@@ -97,11 +97,16 @@ function applyNestedFacts({ items }, { calls = [] }) {
   }
 }
 
-/** Writes the times of calls and of reasoning to their items. @param {Turn} turn */
+/**
+ * Writes the times of calls and of reasoning to their items, and which calls have an unknown effect:
+ * the protocol has no word for that. @param {Turn} turn
+ */
 function applyTimes({ facts: all, items }) {
-  for (const { item_id, duration_ms } of all.flatMap(({ calls = [] }) => calls)) {
+  for (const { item_id, duration_ms, status } of all.flatMap(({ calls = [] }) => calls)) {
     const item = items.find(({ id }) => id === item_id);
-    if (item?.kind === 'tool') item.ms = duration_ms ?? undefined;
+    if (item?.kind !== 'tool') continue;
+    item.ms = duration_ms ?? undefined;
+    if (status === 'unknown') item.status = status;
   }
   const reasoning = items.filter((item) => item.kind === 'reasoning');
   const times = all.flatMap(({ steps = [] }) => steps.flatMap(({ reasoning_ms: ms }) => ms ?? []));

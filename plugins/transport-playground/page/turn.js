@@ -14,7 +14,7 @@
  * @property {string} arguments JSON text, perhaps incomplete
  * @property {string | null} output
  * @property {string | null} error
- * @property {'running' | 'ok' | 'failed' | 'stopped' | 'waiting' | 'approved' | 'denied'} status
+ * @property {'running' | 'ok' | 'failed' | 'unknown' | 'stopped' | 'waiting' | 'approved' | 'denied'} status
  *   the last three are of a call that a person decides about
  * @property {string} approvalId of the request for approval; empty if nobody was asked
  * @property {boolean} isOurs

@@ -108,6 +108,8 @@ export interface TurnToolCall {
   readonly tool?: { readonly entry: string; readonly name: string } | undefined;
   /** The id of the request for approval, if a person approved the call. */
   readonly approval?: string | undefined;
+  /** Whether an earlier turn began the call, whose process died before the call had a result. */
+  readonly resumed?: boolean | undefined;
   /** Data of the model connection, kept with the call. Not for callers. */
   readonly extra?: Extra | undefined;
 }
@@ -134,6 +136,8 @@ export interface TurnToolResult {
   /** Images for a model that accepts them, as data URLs. */
   readonly images: readonly string[];
   readonly isError: boolean;
+  /** Whether the call took effect is unknown, and `content` says so. */
+  readonly effect?: 'unknown' | undefined;
   readonly milliseconds: number;
 }
 
@@ -235,6 +239,8 @@ export type FailureCode =
   | 'stopped'
   /** The session store failed. */
   | 'store_failed'
+  /** The server lost its lease, and another one may have the session: nothing was stored. */
+  | 'lease_lost'
   /**
    * The request is invalid: a tool result without a call, a client tool named like one of the
    * agent's tools, or what the model server refuses.

@@ -56,11 +56,12 @@ export interface TurnRecord {
     readonly duration?: number | undefined;
     /**
      * - `completed`, `failed`: the tool ran, and its result is in the messages of the turn;
+     * - `unknown`: its result says that it is unknown whether the call took effect;
      * - `waiting`: a person has to approve it;
      * - `client`: the caller runs it;
      * - `cut`: it has no result, or none yet.
      */
-    readonly state: 'completed' | 'failed' | 'waiting' | 'client' | 'cut';
+    readonly state: 'completed' | 'failed' | 'unknown' | 'waiting' | 'client' | 'cut';
     /** The id of the request for approval, if there was one. */
     readonly approval?: string | undefined;
     /** Only of a call of an earlier turn: the arguments, as JSON text. */

@@ -66,6 +66,10 @@ function countOf(source: ToolSource): readonly number[] {
  * 3. The model receives what `run` returns. If `run` throws, the model receives the error message,
  *    and the turn continues.
  * 4. `run` does not change its arguments.
+ * 5. A call whose answer is lost may have taken effect: its time is over, or `run` throws an error
+ *    with the property `effect: 'unknown'`, or the process dies and the session goes on later. It
+ *    is settled by `verify`, or else run once more if it is `read`, `idempotent` or `keyed`. Of any
+ *    other one, the model is told that its effect is unknown.
  *
  * @public
  */
@@ -81,6 +85,19 @@ export interface Tool {
    * effect (`write`). By default `write`.
    */
   readonly effect?: 'read' | 'idempotent' | 'write';
+  /**
+   * Whether a second call with the same key (`<turnId>/<index>`) has no second effect and gets the
+   * answer of the first, because `run` passes the key on. By default false.
+   */
+  readonly keyed?: boolean;
+  /**
+   * Finds out what became of a call whose answer was lost. The first one may still be under way.
+   *
+   * @param key `<turnId>/<index>` of the call.
+   * @returns its result, or undefined if it has not taken effect and never will: it is then run.
+   * @throws any error if that cannot be found out. The effect is then unknown.
+   */
+  verify?(key: string, call: ToolCall): Promise<ToolOutput | undefined> | ToolOutput | undefined;
   run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutput> | ToolOutput;
 }
 

@@ -94,7 +94,7 @@ t.test('rule 3: the check of a plugin does not see an option whose variable is n
       'p.js': plugin({
         properties: '{ url: { type: "string" }, port: { type: "integer" } }',
         more: `check: ({ url, port }) => [
-          ...(url === undefined || url.startsWith('http') ? [] : [{ path: ['url'], message: 'is not an address' }]),
+          ...(url?.startsWith('http') ? [] : [{ path: ['url'], message: url ? 'is not an address' : 'is missing' }]),
           ...(port === 0 ? [{ path: ['port'], message: 'is not a port' }] : []),
         ],`,
       }),

@@ -134,6 +134,7 @@ export class AgentCardOperations implements AgentCards {
       interceptors: revision.toolInterceptors.all(),
       pending: run.isApproved ? undefined : REFUSED,
       onAsking: (asking: AskingCall) => this.#onAsking(asking, turn, { agent, revision }),
+      assertLease: () => {}, // it is in no session
     };
     for await (const batch of this.#tools.run([{ call, index: 0 }], context)) {
       for (const event of batch) if (event.type === 'tool-result') return event;

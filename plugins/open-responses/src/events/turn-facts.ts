@@ -56,7 +56,8 @@ export function stepFacts(step: TurnRecord['steps'][number], { visibility }: Tur
  */
 export function callFacts(call: Call, isOver: boolean, view: TurnView) {
   const { tool, name, state } = call;
-  const shown = view.visibility === 'full' && state === 'failed' ? view.resultOf(call) : undefined;
+  const hasFailed = state === 'failed' || state === 'unknown';
+  const shown = view.visibility === 'full' && hasFailed ? view.resultOf(call) : undefined;
   return {
     item_id: view.itemOf(call),
     type: tool ? 'mcp_call' : 'function_call',
@@ -66,7 +67,7 @@ export function callFacts(call: Call, isOver: boolean, view: TurnView) {
     start_ms: call.start,
     duration_ms: call.duration ?? null,
     status: state !== 'cut' ? state : isOver ? 'incomplete' : 'in_progress',
-    error: state === 'failed' ? (shown ?? 'The tool call failed.') : null,
+    error: hasFailed ? (shown ?? 'The tool call failed.') : null,
     approval_request_id: call.approval ?? null,
   };
 }

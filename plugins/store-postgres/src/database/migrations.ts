@@ -168,6 +168,10 @@ export const MIGRATIONS: readonly string[] = [
   );
   `,
   `
+  -- Whether tools have begun in a request without an answer. While its server lives, it runs.
+  ALTER TABLE plugboard.idempotency ADD COLUMN began boolean NOT NULL DEFAULT true;
+  `,
+  `
   -- The opaque id of the session that a session, or that of a turn, belongs to: it is deleted with that one,
   -- and not listed.
   ALTER TABLE plugboard.session ADD COLUMN parent text COLLATE "C";

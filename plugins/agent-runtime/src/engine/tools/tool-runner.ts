@@ -28,10 +28,24 @@ export interface OwnedCall {
   readonly turnId: string;
   /** The caller of that turn. */
   readonly principal: Principal;
-  /** The only arguments that may run, as JSON. */
-  readonly shown: string;
-  /** Runs the call within the limits of its tool, or says what becomes of it instead. */
-  settle(tool: AgentTool | undefined, run: () => Promise<ToolOutcome | Postponed>): Promise<ToolOutcome | TurnApproval>;
+  /** The only arguments that may run, as JSON. Undefined: those of the call. */
+  readonly shown: string | undefined;
+  /**
+   * Runs the call within the limits of its tool, or says what becomes of it instead.
+   * @param run receives what is known of the call if its answer was lost.
+   */
+  settle(
+    tool: AgentTool | undefined,
+    run: (lost?: ToolOutcome) => Promise<ToolOutcome | Postponed>,
+  ): Promise<ToolOutcome | TurnApproval>;
+}
+
+/** Keeps the calls of a turn that may write, for the case that the process dies. */
+export interface CallJournal {
+  /** Stores a call before its tool runs. @throws ToolRefused if that fails: it must not run. */
+  begin(call: ServerCall, tool: AgentTool): Promise<void>;
+  /** Stores the outcome of a call that has begun. Never rejects. */
+  end(call: ServerCall, outcome: ToolOutcome): Promise<void>;
 }
 
 interface ToolContext {
@@ -46,6 +60,10 @@ interface ToolContext {
    * called.
    */
   onAsking(asking: AskingCall): () => void;
+  /** Absent if no later process can go on with the calls. */
+  readonly journal?: CallJournal | undefined;
+  /** @throws TurnError if the turn has lost its session: no tool starts then. */
+  assertLease(): void;
 }
 
 export interface PostponedCalls {
@@ -156,7 +174,7 @@ export class ToolRunner {
     const span = startSpan('tool', () => ({ turn, id, name, arguments: written, entry, tool, headers }));
     try {
       const known = toolbox.tools.get(name);
-      const run = () => this.#outcome(own, known, running, headers);
+      const run = (lost?: ToolOutcome) => this.#outcome(own, known, running, headers, lost);
       let outcome = await (own.owned ? own.owned.settle(known, run) : run());
       if (outcome instanceof Postponed) {
         if (!known || !pending) throw outcome;
@@ -176,11 +194,13 @@ export class ToolRunner {
   }
 
   async #outcome(
-    { call, index, instead, owned }: ServerCall,
+    own: ServerCall,
     known: AgentTool | undefined,
-    { toolbox, agent, turn, interceptors, pending, signal, emit, nest, onAsking }: RunningCalls,
+    { toolbox, agent, turn, interceptors, pending, journal, signal, emit, nest, onAsking, assertLease }: RunningCalls,
     headers: Record<string, string>,
+    lost: ToolOutcome | undefined,
   ): Promise<ToolOutcome | Postponed> {
+    const { call, index, instead, owned } = own;
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
       return toolError(`There is no tool "${call.name}". ${names === '' ? 'There are no tools' : `Available tools: ${names}`}.`);
@@ -193,16 +213,22 @@ export class ToolRunner {
     const { turnId, principal } = owned ?? { turnId: turn.id, principal: turn.principal };
     const caller = { principal, session, requestId, metadata };
     const context = { id: call.id, turnId, index, agent: agent.name, ...caller, headers, progress };
-    return runTool(known, checked.input, context, {
+    const kept = known.effect === 'read' || owned ? undefined : journal;
+    const options = {
       interceptors,
       mayPostpone: pending !== undefined && !owned,
       shown: owned?.shown,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
-      onAsking: (asking) => onAsking({ ...asking, nest }),
-      onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
-    });
+      onAsking: (asking: Omit<AskingCall, 'nest'>) => onAsking({ ...asking, nest }),
+      assertLease,
+      onBegin: kept && (() => kept.begin(own, known)),
+      onAborted: (ended: Promise<void>) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
+    };
+    const outcome = await runTool(known, checked.input, context, options, lost);
+    if (kept && !(outcome instanceof Postponed)) await kept.end(own, outcome);
+    return outcome;
   }
 }
 

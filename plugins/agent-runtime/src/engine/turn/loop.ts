@@ -259,12 +259,14 @@ class AgentLoop {
   }
 
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
-    const { agent, revision, tools } = this.#context;
+    const { agent, revision, task, tools } = this.#context;
     const { turn, pending } = this.#begun;
     const interceptors = revision.toolInterceptors.all();
     const { toolbox } = this.#tools;
     const onAsking = (asking: AskingCall) => this.#onAsking(asking);
-    for await (const batch of tools.run(calls, { toolbox, agent, turn, interceptors, pending, onAsking })) {
+    const assertLease = () => task.assertLease();
+    const context = { toolbox, agent, turn, interceptors, pending, journal: pending?.journal, onAsking, assertLease };
+    for await (const batch of tools.run(calls, context)) {
       this.#memory.addResults(batch);
       await this.#write(batch);
     }

@@ -193,14 +193,12 @@ export class TurnRecorder {
     this.#omitted = 0;
   }
 
-  #begin({ id, name, tool, approval, arguments: text }: TurnToolCall, state: Call['state']): Call {
+  #begin({ id, name, tool, approval, resumed, arguments: text }: TurnToolCall, state: Call['state']): Call {
     this.#enter('answer');
     this.#closeStep();
     const call: Call = { id, name, tool, step: this.#steps.length, start: this.#now(), state };
-    if (approval !== undefined) {
-      call.approval = approval;
-      call.arguments = text;
-    }
+    if (approval !== undefined) call.approval = approval;
+    if (approval !== undefined || resumed) call.arguments = text;
     if (this.#calls.length < MAX_ENTRIES) this.#calls.push(call);
     return call;
   }
@@ -212,11 +210,11 @@ export class TurnRecorder {
     call.approval = id;
   }
 
-  #result({ id, isError, milliseconds }: TurnToolResult): void {
+  #result({ id, isError, effect, milliseconds }: TurnToolResult): void {
     this.#idleSince = this.#now();
     const call = this.#calls.find((one) => one.id === id);
     if (!call) return;
-    call.state = isError ? 'failed' : 'completed';
+    call.state = effect ?? (isError ? 'failed' : 'completed');
     call.duration = milliseconds;
   }
 

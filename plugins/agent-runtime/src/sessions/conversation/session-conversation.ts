@@ -7,9 +7,10 @@ import { historyView } from '../history/history-view.js';
 import type { ApprovalRecords } from '../pending/approval-records.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
-import { parentSessionOf } from '../session-of.js';
+import type { TurnJournal } from '../pending/turn-journal.js';
 import { answerRecord } from '../store/idempotency.js';
-import type { SessionStorage } from '../store/session-storage.js';
+import { parentSessionOf } from '../store/session-of.js';
+import { outrun, type SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
 import { assertNotFull, type LoadedSession, type SessionHistory } from './session-history.js';
 import { type SummaryResult, summarize } from './summarize.js';
@@ -26,6 +27,8 @@ interface SessionTurn {
   readonly budget: HistoryBudget;
   /** Absent if no call is open and the agent has no tools. */
   readonly pending: OpenCalls | undefined;
+  /** Its calls that may write. Absent without tools, and if the store lasts no longer than they. */
+  readonly journal: TurnJournal | undefined;
 }
 
 export class SessionConversation implements TurnConversation {
@@ -47,7 +50,7 @@ export class SessionConversation implements TurnConversation {
     const { task, agent, request, signal, ids, toolbox } = this.#context;
     const history = this.#history;
     const records = this.#records;
-    const stored = await history.current(task.account, signal);
+    const stored = await history.current(task.account, signal, task.lease?.version);
     task.defer(() => history.idle());
     assertNotFull(stored);
     const asked = { ...request, account: task.account };
@@ -56,13 +59,14 @@ export class SessionConversation implements TurnConversation {
     const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
+    const journal = toolbox === NO_TOOLS ? undefined : records.journalOf(history.id, turn);
     // A child cannot wait for a person: the answer to its call would come too late.
     const waiting = request.parent ? {} : { records };
-    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, ...waiting });
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, ...waiting });
     // A response without a turn of its own belongs to the last one.
     task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
-    this.#turn = { id: turn.id, stored, system, added, budget, pending };
+    this.#turn = { id: turn.id, stored, system, added, budget, pending, journal };
     return turn;
   }
 
@@ -103,22 +107,23 @@ export class SessionConversation implements TurnConversation {
     const storage = this.#storage;
     const { idempotency } = request;
     const { id } = this.#history;
-    const { id: turnId, stored, added, pending } = this.#loaded;
+    const { id: turnId, stored, added, pending, journal } = this.#loaded;
     const state = request.commitState?.(pending?.withNotice(answer) ?? answer);
     if (pending?.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is
-      if (state) await storage.call((store) => store.state.change(state), 'commit', id);
+      if (state && !(await storage.call((store) => store.state.change(state), 'commit', id))) throw outrun();
       if (idempotency) await storage.call((store) => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
       return;
     }
     const waiting = pending?.commit(added, answer, stored.turns + 1);
+    const removals = journal?.removals ?? [];
     const turn = {
       turnId,
       messages: waiting?.messages ?? [...added, ...answer],
       record: task.recorder?.text,
       user: request.session?.user,
       idempotency: idempotency && answerRecord(idempotency),
-      state,
+      state: removals.length > 0 ? [...(state ?? []), ...removals] : state,
       approvals: waiting?.approvals,
     };
     await this.#history.commit(stored, turn);
@@ -127,8 +132,13 @@ export class SessionConversation implements TurnConversation {
 
   async abandon(): Promise<void> {
     const { id } = this.#history;
+    const { id: turnId, journal } = this.#loaded;
+    const { lease } = this.#context.task;
+    // What fails in this process leaves nothing in the session. One that is lost is another's.
+    if (!lease || lease.isHeld) await journal?.clear();
+    if (lease) return lease.abandon();
     // If this fails too, `recover` finds the turn at the next start.
-    await this.#storage.call((store) => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
+    await this.#storage.call((store) => store.abandon(id, turnId), 'abandon', id).catch(() => {});
   }
 
   get #loaded(): SessionTurn {

@@ -1,5 +1,5 @@
 import { conversationId, type SessionId, type TurnRequest } from '@plugboard/kernel/contracts';
-import { ParentCall } from '../engine/turn/parent-call.js';
+import { ParentCall } from '../../engine/turn/parent-call.js';
 
 /** Keys of callers have no control characters, so that none is the key of a child's session. */
 const SEPARATOR = '\u001f';
