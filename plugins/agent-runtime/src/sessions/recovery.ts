@@ -4,8 +4,8 @@ import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import type { RestartPolicy } from '../engine/directory/agent.js';
 import { messagesAtEnd } from './history/messages-at-end.js';
 import { newMessages } from './history/session-input.js';
+import { keepCalls } from './keep-calls.js';
 import { anyWaits } from './pending/approval.js';
-import { keepCalls } from './pending/keep-calls.js';
 import { type BegunCall, begunCalls } from './pending/turn-journal.js';
 import { interruptedRecord } from './turn-record.js';
 
