@@ -79,7 +79,7 @@ export class Runtime implements AgentRuntime {
     this.#idempotency = idempotency;
   }
 
-  /** Finds parameters that no model of an agent supports. */
+  /** Finds parameters and tools of agents that their models and entries do not have. */
   verify(): readonly ConfigProblem[] {
     return this.#agents.verify();
   }

@@ -13,6 +13,7 @@ import { ModelInterceptors, type Reconfiguration } from '@plugboard/kernel/contr
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../../config.js';
 import { checkParams } from '../directory/check-params.js';
+import { checkTools } from '../directory/check-tools.js';
 import type { ConnectionFailures } from '../model/model-calls.js';
 import { AgentRevision, type Configuration } from './agent-revision.js';
 
@@ -36,9 +37,12 @@ export class CurrentAgents {
     return this.#revision;
   }
 
-  /** Finds parameters that no model of an agent supports. */
+  /**
+   * Finds parameters that no model of an agent supports, and tools that its entries do not have.
+   */
   verify(): readonly ConfigProblem[] {
-    return checkParams(this.#initial.settings.agents, this.#initial.models);
+    const { settings, models, tools } = this.#initial;
+    return [...checkParams(settings.agents, models), ...checkTools(settings.agents, tools)];
   }
 
   /**
