@@ -89,7 +89,10 @@ export class Runtime implements AgentRuntime {
     this.#sharedRates = sharedRates;
   }
 
-  /** Finds parameters that no model of an agent supports, and agents that ask in a circle. */
+  /**
+   * Finds parameters that no model of an agent supports, tools that its entries do not have, and
+   * agents that ask in a circle.
+   */
   verify(): readonly ConfigProblem[] {
     return this.#agents.verify();
   }

@@ -7,7 +7,7 @@ import type { Principal } from '../callers/principal.js';
  * server many. Discipline: by name.
  *
  * 1. The runtime calls `tools` at the start of each turn that may use them, so `tools` must be
- *    cheap and answer from memory.
+ *    cheap and answer from memory. Before the start, it returns all tools or none.
  * 2. Agents whose configuration names the entry may call them. The runtime chooses their names at
  *    the model.
  * 3. Arguments are validated against `inputSchema` before `run` receives them.

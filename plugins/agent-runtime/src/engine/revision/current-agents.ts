@@ -14,6 +14,7 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../../config.js';
 import { checkCycles } from '../directory/check-cycles.js';
 import { checkParams } from '../directory/check-params.js';
+import { checkTools } from '../directory/check-tools.js';
 import type { ConnectionFailures } from '../model/model-calls.js';
 import { AgentRevision, type Configuration } from './agent-revision.js';
 
@@ -37,10 +38,14 @@ export class CurrentAgents {
     return this.#revision;
   }
 
-  /** Finds parameters that no model of an agent supports, and agents that ask in a circle. */
+  /**
+   * Finds parameters that no model of an agent supports, tools that its entries do not have, and
+   * agents that ask in a circle.
+   */
   verify(): readonly ConfigProblem[] {
     const { settings, models, tools } = this.#initial;
-    return [...checkParams(settings.agents, models), ...checkCycles(settings.agents, tools)];
+    const { agents } = settings;
+    return [...checkParams(agents, models), ...checkTools(agents, tools), ...checkCycles(agents, tools)];
   }
 
   /**

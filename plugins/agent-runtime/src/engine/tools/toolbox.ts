@@ -11,6 +11,7 @@ import {
 } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
+import { unknownTool } from '../directory/check-tools.js';
 import { nameAtModel } from '../directory/tool-names.js';
 import { AcceptedTools, type JudgedTool } from './accepted-tools.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
@@ -135,12 +136,9 @@ export class Toolboxes {
       problems.push({ path: [], message: `${clash}; rename one of the entries, or list the tools to allow by name` }),
     );
     for (const [index, pattern] of patterns.entries()) {
-      const entry = toolEntry(pattern);
-      const wanted = pattern.slice(entry.length + 1);
-      const offered = listed.find(({ source }) => source.name === entry)?.tools.map(({ name }) => name);
-      if (!offered || wanted === '' || wanted === '*' || offered.includes(wanted)) continue;
-      const message = `unknown tool "${wanted}"; entry "${entry}" offers ${offered.join(', ') || 'nothing'}`;
-      problems.push({ path: [index], message });
+      const offered = listed.find(({ source }) => source.name === toolEntry(pattern))?.tools;
+      const message = offered && unknownTool(pattern, offered);
+      if (message !== undefined) problems.push({ path: [index], message });
     }
     return problems;
   }

@@ -1,13 +1,13 @@
 import type { Message, SessionStore } from '@plugboard/kernel';
 import type { AssistantMessage, InterruptedTurn, ToolMessage, UserMessage } from '@plugboard/kernel/contracts';
 import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
-import { NOTHING_SPENT } from '../../engine/turn/pending-calls.js';
-import { messagesAtEnd } from '../history/messages-at-end.js';
-import { newMessages } from '../history/session-input.js';
-import { interruptedRecord } from '../turn-record.js';
-import { type ApprovalRecord, approvalIdOf, approvalOf, encodeApproval, settledApproval } from './approval.js';
-import { denialOf } from './denial.js';
-import { type BegunCall, removalsOf } from './turn-journal.js';
+import { NOTHING_SPENT } from '../engine/turn/pending-calls.js';
+import { messagesAtEnd } from './history/messages-at-end.js';
+import { newMessages } from './history/session-input.js';
+import { type ApprovalRecord, approvalIdOf, approvalOf, encodeApproval, settledApproval } from './pending/approval.js';
+import { denialOf } from './pending/denial.js';
+import { type BegunCall, removalsOf } from './pending/turn-journal.js';
+import { interruptedRecord } from './turn-record.js';
 
 /** In place of a message that the store does not have, or cannot add to the session any more. */
 const LOST_INPUT: UserMessage = { role: 'user', content: '[The message of an interrupted turn, which was not kept.]' };
