@@ -26,6 +26,7 @@ import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { StatelessConversation } from './sessions/conversation/stateless-conversation.js';
+import { OtherServers } from './sessions/other-servers.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
@@ -49,6 +50,7 @@ export class Runtime implements AgentRuntime {
   readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
   readonly #recovery: TurnRecovery;
+  #others: OtherServers | undefined;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -138,6 +140,12 @@ export class Runtime implements AgentRuntime {
 
   list(principal: Principal): readonly TargetInfo[] {
     return this.#agents.revision.directory.list(principal);
+  }
+
+  get otherServers(): OtherServers | undefined {
+    const { shared } = this.#storage.store;
+    if (shared) this.#others ??= new OtherServers(this.#storage, shared);
+    return this.#others;
   }
 
   async ready(): Promise<boolean> {

@@ -42,6 +42,8 @@ export class SharedMemory {
   names = 0;
   texts = 0;
   hidesOffers = false;
+  /** As if a turn came between a look at its session and its arrival. */
+  hidesRunning = false;
   /** Offers that are opened now, and how many ever were. */
   opened = 0;
   everOpened = 0;
@@ -159,7 +161,7 @@ export class SharedServer {
 
   #info(id: SessionId, stored: Awaited<ReturnType<SessionStore['info']>>) {
     const [row] = this.#memory.rowsOf(id);
-    const isRunning = row !== undefined;
+    const isRunning = row !== undefined && !this.#memory.hidesRunning;
     if (stored || !row) return stored && { ...stored, isRunning };
     const { title, user } = row.arrival;
     const times = { createdAt: 0, updatedAt: 0 };
