@@ -11,7 +11,8 @@ import type { InterruptedTurn, SessionId } from './conversation-store.js';
  * 2. A turn, or work between turns such as a deletion, calls `acquire` first. It gets the lease of
  *    its session when the turns that came earlier, on any server, are over.
  * 3. With the lease it loads, begins and commits as without one. `commit` and `begin` check the
- *    lease, and throw `LeaseEnded`. `commit` or `abandon` gives it back, also without a `begin`.
+ *    lease, and throw `LeaseEnded`. `commit`, also one that fails, or `abandon` gives it back, also
+ *    without a `begin`.
  * 4. A turn that is about to send something, or to run a tool, reads `SessionLease.isHeld`, which
  *    costs nothing. Where the lease ends before the turn does, `SessionLease.signal` aborts.
  * 5. `recover` is called every 5 seconds. A turn of a dead server that began is returned once over
@@ -92,6 +93,7 @@ export interface TurnArrival {
   readonly fingerprint?: string | undefined;
   /** What `SessionInfo` shows of a session that this turn will create. */
   readonly user?: string | undefined;
+  /** Empty if it has none. Absent for work between turns, which `isRunning` does not count. */
   readonly title?: string | undefined;
 }
 
