@@ -31,6 +31,7 @@ import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
+import { SharedRates } from './sessions/store/shared-rates.js';
 import { assertTurnRequest } from './turn-request.js';
 
 /** Resolves names to agents and starts turns. */
@@ -48,6 +49,7 @@ export class Runtime implements AgentRuntime {
   readonly #sessions: SessionSupervisor;
   readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
+  readonly #sharedRates: SharedRates;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -63,6 +65,7 @@ export class Runtime implements AgentRuntime {
     @inject(ApprovalOperations) approvals: ApprovalOperations,
     @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
+    @inject(SharedRates) sharedRates: SharedRates,
   ) {
     this.#context = context;
     this.#agents = agents;
@@ -77,6 +80,7 @@ export class Runtime implements AgentRuntime {
     this.approvals = approvals;
     this.cards = cards;
     this.#idempotency = idempotency;
+    this.#sharedRates = sharedRates;
   }
 
   /** Finds parameters that no model of an agent supports. */
@@ -93,6 +97,7 @@ export class Runtime implements AgentRuntime {
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
     await recoverTurns(this.#storage.store, (name) => agents.get(name)?.onRestart ?? 'rollback', this.#context.log);
     this.#agents.activate(revision);
+    this.#sharedRates.start();
   }
 
   /**
@@ -126,6 +131,7 @@ export class Runtime implements AgentRuntime {
 
   /** @throws Error if turns had to be ended. */
   stop(signal: AbortSignal, within?: number): Promise<void> {
+    this.#sharedRates.stop();
     return this.#turns.stop(signal, within);
   }
 

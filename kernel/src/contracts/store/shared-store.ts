@@ -64,7 +64,8 @@ export interface SharedStore {
    * Adds to buckets of a minute that all servers share: each admits `perMinute` requests, and
    * drains evenly.
    *
-   * @returns for each, by how many requests it is over its limit, 0 if it is not, fractions too
+   * @returns for each, how many requests it lacks until it is full again, fractions too: more than
+   * `perMinute` where servers have admitted too many
    */
   count(uses: readonly RateUse[]): Promise<readonly number[]>;
   /** Waits until this caller alone holds a name of up to 512 bytes, over all servers. */
