@@ -83,7 +83,7 @@ export const layout: FileLayout = {
       fixed: 'plugin', // the responses in progress are in it
     },
   },
-  state: keptBy(SessionStores, (store) => store.state),
+  state: keptBy(SessionStores, { storeOf: (store) => store.state, holdsOf: (store) => store.shared }),
   plainOptions: ['host', 'port', 'system', 'model', 'path', 'cwd', 'tokensFile'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],
   synonyms: {

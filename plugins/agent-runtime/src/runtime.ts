@@ -32,6 +32,7 @@ import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
 import { TurnRecovery } from './sessions/turn-recovery.js';
+import { SharedRates } from './sessions/store/shared-rates.js';
 import { assertTurnRequest } from './turn-request.js';
 
 /** Resolves names to agents and starts turns. */
@@ -51,6 +52,7 @@ export class Runtime implements AgentRuntime {
   readonly #idempotency: IdempotencyClaims;
   readonly #recovery: TurnRecovery;
   #others: OtherServers | undefined;
+  readonly #sharedRates: SharedRates;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -67,6 +69,7 @@ export class Runtime implements AgentRuntime {
     @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
     @inject(TurnRecovery) recovery: TurnRecovery,
+    @inject(SharedRates) sharedRates: SharedRates,
   ) {
     this.#context = context;
     this.#agents = agents;
@@ -82,6 +85,7 @@ export class Runtime implements AgentRuntime {
     this.cards = cards;
     this.#idempotency = idempotency;
     this.#recovery = recovery;
+    this.#sharedRates = sharedRates;
   }
 
   /** Finds parameters that no model of an agent supports. */
@@ -97,6 +101,7 @@ export class Runtime implements AgentRuntime {
     const revision = await this.#agents.prepare(undefined, signal);
     this.#agents.activate(revision);
     await this.#recovery.start();
+    this.#sharedRates.start();
   }
 
   /**
@@ -131,6 +136,7 @@ export class Runtime implements AgentRuntime {
   /** @throws Error if turns had to be ended. */
   stop(signal: AbortSignal, within?: number): Promise<void> {
     this.#recovery.stop();
+    this.#sharedRates.stop();
     return this.#turns.stop(signal, within);
   }
 

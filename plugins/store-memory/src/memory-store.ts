@@ -141,6 +141,8 @@ export class MemoryStore implements SessionStore {
     const found = this.#find(id);
     const session = found ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
+    const conflict = this.state.conflict(state);
+    if (conflict) throw new VersionConflict(expected, conflict);
     const copy = copyMessages(messages);
     const added = approvals.reduce((sum, approval) => sum + approvalBytes(approval), copy.bytes + recordSize(record));
     this.#budget.assertFits(session.bytes + added + recordBytes(idempotency), 'the session');

@@ -18,8 +18,8 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
-import { sessionTitle } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, sizeOf } from '@plugboard/store-kit';
+import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, sizeOf } from '@plugboard/store-kit';
 import { Database, type DatabaseOptions } from './database/database.js';
 import { explainError, type Server } from './errors/postgres-error.js';
 import { notOpen, StoreError, type StoreErrorCode } from './errors/store-error.js';
@@ -68,19 +68,24 @@ export class PostgresStore implements SessionStore {
     replace: (read, change) => this.#call(({ tables: { approvals } }) => approvals.replace(read, change)),
   };
   readonly idempotency: IdempotencyStore = {
-    get: (key, reserve) => this.#call(({ tables: { idempotency } }) => idempotency.get(key, reserve)),
+    claim: (key, fingerprint, reserve) =>
+      this.#claims.claim(key, fingerprint, () =>
+        this.#call(({ tables, replica }) => tables.idempotency.claim(replica.id, key, fingerprint, reserve)),
+      ),
     put: async (record) => {
       const columns = recordColumns(record);
-      await this.#call(async ({ tables: { usage, idempotency } }) => {
+      await this.#call(async ({ tables: { usage, idempotency }, replica: { id } }) => {
         await usage.assertFits(columns.project, columns.bytes);
-        await idempotency.put(columns);
+        await idempotency.put(columns, id);
       });
+      this.#claims.stored(record);
     },
+    release: (key) =>
+      this.#claims.release(key, () => this.#call(({ tables, replica }) => tables.idempotency.release(key, replica.id))),
   };
   readonly state: StateStore = {
     get: (entry, key) => this.#call(({ tables: { state } }) => state.get(entry, key)),
     change: (changes) => this.#call(({ tables: { state } }) => state.change(changes)),
-    compareAndSet: (change, expected) => this.#call(({ tables: { state } }) => state.compareAndSet(change, expected)),
     list: (entry, page) => this.#call(({ tables: { state } }) => state.list(entry, page)),
   };
   readonly shared: SharedStore = {
@@ -88,11 +93,12 @@ export class PostgresStore implements SessionStore {
     endTurns: (id, why, signal, turnId) => this.#call(({ line }) => line.endTurns(id, why, signal, turnId)),
     findTurn: (project, turnId) => this.#call(({ tables }) => tables.line.sessionOf(project, turnId)),
     offer: (topic, open) => this.#open.offers.offer(topic, open),
-    read: (topic, signal) => this.#open.readers.read(topic, signal),
+    read: (topic, signal) => this.#read(topic, signal),
     count: (uses) => this.#call(({ tables }) => tables.rates.count(uses)),
     hold: (name, signal) => this.#call(({ holds }) => holds.hold(name, signal)),
     now: () => this.#open.replica.now(),
   };
+  readonly #claims = new LocalClaims();
   readonly #options: PostgresStoreOptions;
   readonly #newDatabase: (options: DatabaseOptions) => Database;
   readonly #server: Server;
@@ -117,7 +123,7 @@ export class PostgresStore implements SessionStore {
   }
 
   load(id: SessionId): Promise<StoredSession> {
-    return this.#call(({ tables: { history } }) => history.load(id));
+    return this.#call(({ tables: { history }, cached }) => cached.reading(id, () => history.load(id)));
   }
 
   version(id: SessionId): Promise<number> {
@@ -145,15 +151,16 @@ export class PostgresStore implements SessionStore {
         database.transaction(
           async (query) => {
             const committed = await sessions.commit(query, stored, replica.id, hasRow);
-            await state.apply(query, stateChanges);
+            await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
             if (asked.length > 0) await approvals.put(query, id.project, committed.session, columns);
-            if (record) await idempotency.put(record, query);
+            if (record) await idempotency.put(record, replica.id, query);
             return committed.isAwaited;
           },
           (query) => sessions.hasTurn(query, stored),
         );
       await (hasRow ? line.ending(id, turnId, store) : store());
     });
+    this.#claims.stored(answer);
     if (turnId !== undefined) this.#begun.delete(turnId);
   }
 
@@ -238,10 +245,23 @@ export class PostgresStore implements SessionStore {
     try {
       return await work(store);
     } catch (error) {
-      const explained = explainError(error, this.#server);
-      if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
-      throw explained;
+      throw this.#explained(error, store);
     }
+  }
+
+  async *#read(...[topic, signal]: Parameters<SharedStore['read']>): ReturnType<SharedStore['read']> {
+    const store = this.#open;
+    try {
+      yield* store.readers.read(topic, signal);
+    } catch (error) {
+      throw this.#explained(error, store);
+    }
+  }
+
+  #explained(error: unknown, store: OpenStore): unknown {
+    const explained = explainError(error, this.#server);
+    if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
+    return explained;
   }
 
   /** Returns what could be read, and logs the errors of the rest. */

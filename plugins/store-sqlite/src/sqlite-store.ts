@@ -17,8 +17,8 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
-import { sessionTitle } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
+import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
@@ -113,23 +113,26 @@ export class SqliteStore implements SessionStore {
     },
   };
   readonly idempotency: IdempotencyStore = {
-    get: async (key, reserve) => this.#read(({ idempotency }) => idempotency.get(key, reserve)),
+    claim: (key, fingerprint, reserve) =>
+      this.#claims.claim(key, fingerprint, () => this.#read(({ idempotency }) => idempotency.get(key, reserve))),
     put: async (record) => {
       this.#assertHasRoom(record.key.project, recordSize(record));
       this.#count(...(await this.#write('durable', ({ idempotency }) => idempotency.put(record))));
+      this.#claims.stored(record);
     },
+    release: (key) => this.#claims.release(key, async () => undefined), // a claim ends with the process
   };
   readonly state: StateStore = {
     get: async (entry, key) => this.#read(({ state }) => state.get(entry, key)),
-    change: (changes) => this.#write('durable', ({ state }) => state.change(changes)),
-    compareAndSet: (change, expected) =>
+    change: (changes) =>
       this.#write('durable', ({ state }) => {
-        if (state.get(change.entry, change.key) !== expected) return false;
-        state.change([change]);
+        if (state.conflict(changes)) return false;
+        state.change(changes);
         return true;
       }),
     list: async (entry, { prefix, after, limit }) => this.#read(({ state }) => state.list(entry, prefix, after, limit)),
   };
+  readonly #claims = new LocalClaims();
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
   /** Undefined before `start` and after `stop`, which may come before the work after a write. */
@@ -196,12 +199,15 @@ export class SqliteStore implements SessionStore {
       const { sessions, turns, idempotency, state } = tables;
       const added = sessions.commit(id, expected, stored, user ?? null, () => sessionTitle(messages));
       if (turnId !== undefined) turns.end(turnId);
+      const conflict = state.conflict(changed);
+      if (conflict) throw new VersionConflict(expected, conflict);
       state.change(changed);
       const bytes = tables.approvals.put(id, approvals);
       const resized = bytes === 0 ? [] : [sessions.resize(id, bytes)];
       return [added, ...resized, ...(answer ? idempotency.put(answer) : [])];
     });
     this.#count(...changes);
+    this.#claims.stored(answer);
     if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 

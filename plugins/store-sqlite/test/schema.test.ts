@@ -45,7 +45,7 @@ for (const schema of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
     t.same(await store.recover(), [{ id: ANNA, turnId: 'turn_3', input: [{ role: 'user', content: 'question 3' }] }]);
     t.same(await store.pendingToolCalls.load(OWNER, 'call_1'), [{ role: 'user', content: 'parked' }]);
     const answer = { key: KEY, fingerprint: 'f1', result: { text: 'answer' } };
-    t.same(await store.idempotency.get(KEY), schema === 1 ? undefined : answer);
+    t.same(await store.idempotency.claim(KEY, 'f1'), schema === 1 ? undefined : answer);
 
     await store.commit(ANNA, { expected: 2, messages: turn(3), user: 'anna', idempotency: answer });
     await store.create({ ...OWNER, key: 'new' }, { metadata: { topic: 'rain' }, messages: [] });

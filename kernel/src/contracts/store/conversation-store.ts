@@ -55,7 +55,8 @@ export interface ConversationStore {
   /**
    * Appends a turn and ends it.
    *
-   * @throws VersionConflict if the session has changed since it was loaded.
+   * @throws VersionConflict if the session has changed since it was loaded, or a change of `state`
+   * expected another value.
    * @throws LeaseEnded if servers share the store, and the turn has left the line (`SharedStore`).
    */
   commit(id: SessionId, turn: TurnCommit): Promise<void>;
@@ -244,7 +245,7 @@ export interface InterruptedTurn {
   readonly input: readonly Message[];
 }
 
-/** The session has changed since it was loaded. @public */
+/** The session, or a key of the state, has changed since it was read. @public */
 export class VersionConflict extends Error {
   override readonly name = 'VersionConflict';
 
@@ -252,8 +253,13 @@ export class VersionConflict extends Error {
     recognizeAcrossCopies(VersionConflict, 'VersionConflict');
   }
 
-  constructor(expected: number, found: number) {
-    super(`the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`);
+  /** @param found the version of the session, or the change that expected another value. */
+  constructor(expected: number, found: number | StateChange) {
+    super(
+      typeof found === 'number'
+        ? `the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`
+        : `the key ${JSON.stringify(found.key)} of ${found.entry} has not the value that the turn expected: another writer has changed it`,
+    );
   }
 }
 

@@ -201,6 +201,9 @@ export const MIGRATIONS: readonly string[] = [
     texts text[] NOT NULL, -- none: the end
     PRIMARY KEY (topic, offer, place)
   );
+
+  -- Whether tools have begun in a request without an answer. While its server lives, it runs.
+  ALTER TABLE plugboard.idempotency ADD COLUMN began boolean NOT NULL DEFAULT true;
   `,
 ];
 

@@ -9,7 +9,7 @@ import type { ApprovalRecords } from '../pending/approval-records.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
 import { answerRecord } from '../store/idempotency.js';
-import type { SessionStorage } from '../store/session-storage.js';
+import { outrun, type SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
 import { assertNotFull, type LoadedSession, type SessionHistory } from './session-history.js';
 import { type SummaryResult, summarize } from './summarize.js';
@@ -105,7 +105,7 @@ export class SessionConversation implements TurnConversation {
     const state = request.commitState?.(pending?.withNotice(answer) ?? answer);
     if (pending?.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is
-      if (state) await storage.call((store) => store.state.change(state), 'commit', id);
+      if (state && !(await storage.call((store) => store.state.change(state), 'commit', id))) throw outrun();
       if (idempotency) await storage.call((store) => store.idempotency.put(answerRecord(idempotency)), 'idempotency.put');
       return;
     }

@@ -15,8 +15,6 @@ const STORE_TIMEOUT = 30_000;
  */
 const HEALTH_TIMEOUT = 2_000;
 
-const OUTRUN = 'Another request changed the session before this one was stored, and nothing of this one was kept. Send it again.';
-
 /** Operations that change nothing. */
 const READS: ReadonlySet<string> = new Set([
   'load',
@@ -30,12 +28,11 @@ const READS: ReadonlySet<string> = new Set([
   'approvals.get',
   'approvals.find',
   'approvals.waiting',
-  'idempotency.get',
   'pendingToolCalls.load',
 ]);
 
 /** Operations of a turn that has not begun when they fail. */
-const BEFORE_TURN: ReadonlySet<string> = new Set([...READS, 'acquire', 'begin']);
+const BEFORE_TURN: ReadonlySet<string> = new Set([...READS, 'acquire', 'begin', 'idempotency.claim']);
 
 /** Seconds. A database is back soon, or not at all. */
 const RETRY_AFTER = 5;
@@ -46,6 +43,13 @@ function messageOf(operation: string): string {
   // What a store begins too late is abandoned.
   if (operation === 'begin') return 'The session store failed; the turn was not run.';
   return 'The session store failed, and it is unknown whether the request was stored. Read the session before you send it again.';
+}
+
+/** Another writer was faster. */
+export function outrun(cause?: unknown): TurnError {
+  const message =
+    'Another request changed the session before this one was stored, and nothing of this one was kept. Send it again.';
+  return new TurnError('session_busy', message, { cause });
 }
 
 /** Reserves what a store is about to read, as messages. */
@@ -114,7 +118,7 @@ export class SessionStorage {
       span.fail(error);
       if (error instanceof TurnError) throw error;
       if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
-      if (error instanceof VersionConflict) throw new TurnError('session_busy', OUTRUN, { cause: error });
+      if (error instanceof VersionConflict) throw outrun(error);
       if (error instanceof LeaseEnded) throw endedLease(error);
       if (this.store.shared && BEFORE_TURN.has(operation) && !(await this.isWorking())) throw storeDown(error);
       throw new TurnError('store_failed', messageOf(operation), { cause: error });
