@@ -128,6 +128,34 @@ for (const kind of ['cut', 'silence'] as const) {
   });
 }
 
+t.test('PG-31 after a lost connection a cached history is read again, once', async (t) => {
+  const postgres = await realPostgres();
+  const proxy = await TcpProxy.start(t, postgres.port);
+  const { store, close } = await openStore({ url: proxy.through(postgres.url()), listenUrl: postgres.url() });
+  t.teardown(close);
+  let turns = 0;
+  const leased = async (id = ANNA) => {
+    const turnId = `turn_${++turns}`;
+    const { version } = await acquire(store, turnId, id);
+    await store.abandon(id, turnId);
+    return version;
+  };
+  await store.commit(ANNA, { expected: 0, messages: turn(1) });
+  t.equal(await leased(), 1);
+  proxy.cut();
+  await store.version(ANNA);
+  t.equal(await leased(), -1, 'the database may be another one');
+  t.equal(await leased(), -1, 'it was not read');
+  await store.load(ANNA);
+  t.equal(await leased(), 1);
+  t.equal(await leased(session('ben')), -1);
+  proxy.cut();
+  await store.version(ANNA);
+  await store.load(ANNA);
+  t.equal(await leased(), 1);
+  t.equal(await leased(session('ben')), -1);
+});
+
 t.test('PG-7 PG-10 a statement that runs out of time destroys its connection', async (t) => {
   const postgres = await realPostgres();
   const proxy = await TcpProxy.start(t, postgres.port);

@@ -174,3 +174,21 @@ t.test('PG-29 a schema of a later release that still allows this one is used, an
     message: /was written by a newer version of this plugin \(schema 103; this version supports up to \d+\) and was not changed/,
   });
 });
+
+t.test('PG-19 a server that has lost its lease stores no answer for a key that another one may have', async (t) => {
+  const one = await openStore({ clock: SYSTEM_CLOCK });
+  const key = { project: 'acme', route: '/v1/x', key: 'k' };
+  const answer = { key, fingerprint: 'f', result: { text: 'late' } };
+  t.equal(await one.store.idempotency.claim(key, 'f'), undefined);
+  await endLease(one.schema);
+  const two = await openStore({ schema: one.schema, clock: SYSTEM_CLOCK });
+  t.teardown(async () => {
+    await one.close();
+    await two.close();
+  });
+  t.equal(await two.store.idempotency.claim(key, 'f'), undefined);
+  await t.rejects(one.store.idempotency.put(answer), { name: 'LeaseEnded' });
+  await two.store.idempotency.put({ ...answer, result: { text: 'first' } });
+  await t.rejects(one.store.idempotency.put(answer), { name: 'LeaseEnded' });
+  t.match(await two.store.idempotency.claim(key, 'f'), { result: { text: 'first' } });
+});

@@ -17,8 +17,7 @@ import { Disturber } from './disturber.js';
 import { Journal, outOfOrder } from './journal.js';
 import { ReplicaClient, Room } from './replica-client.js';
 
-/** Until several servers may use one schema. */
-const SERVERS = 1;
+const SERVERS = 3;
 /** Acknowledged turns. */
 const TURNS = Number(process.env.PLUGBOARD_TURNS ?? rounds({ short: 20, long: 60, soak: 10_000 }));
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 46);

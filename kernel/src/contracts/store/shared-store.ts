@@ -105,7 +105,7 @@ export type AcquireResult =
 
 /** The right to be the one turn of a session. Ends with `commit` or `abandon`. @experimental */
 export interface SessionLease {
-  /** The version of the session, to check a cached history with. */
+  /** The version of the session, to check a cached history with. -1: it is to be read again. */
   readonly version: number;
   /** A turn of a dead server that this one follows: to handle before it. Returned once. */
   readonly interrupted?: InterruptedTurn | undefined;

@@ -16,9 +16,9 @@ export class RateTable {
   async count(uses: RateUses): Promise<readonly number[]> {
     const names = uses.map(({ name }) => toColumn(name));
     const values = [names, uses.map(({ perMinute }) => perMinute), uses.map(({ requests }) => requests)];
-    const rows = await this.#database.run<{ readonly name: string; readonly excess: number }>(SQL, values);
-    const excess = new Map(rows.map((row) => [row.name, row.excess]));
-    return names.map((name) => excess.get(name) ?? 0);
+    const rows = await this.#database.run<{ readonly name: string; readonly used: number }>(SQL, values);
+    const used = new Map(rows.map((row) => [row.name, row.used]));
+    return names.map((name) => used.get(name) ?? 0);
   }
 }
 
@@ -30,4 +30,4 @@ const SQL = `WITH given AS (
   ON CONFLICT (name) DO UPDATE SET per_minute = excluded.per_minute, counted_at = excluded.counted_at,
     used = excluded.used + greatest(0,
       bucket.used - greatest(0, excluded.counted_at - bucket.counted_at) * excluded.per_minute / 60000)
-  RETURNING name, greatest(0, used - per_minute) AS excess`;
+  RETURNING name, used`;

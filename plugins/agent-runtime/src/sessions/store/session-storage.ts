@@ -32,7 +32,7 @@ const READS: ReadonlySet<string> = new Set([
 ]);
 
 /** Operations of a turn that has not begun when they fail. */
-const BEFORE_TURN: ReadonlySet<string> = new Set([...READS, 'acquire', 'begin']);
+const BEFORE_TURN: ReadonlySet<string> = new Set([...READS, 'acquire', 'begin', 'idempotency.claim']);
 
 /** Seconds. A database is back soon, or not at all. */
 const RETRY_AFTER = 5;
