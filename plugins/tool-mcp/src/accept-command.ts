@@ -11,6 +11,12 @@ import { type Declaration, digestsOf, toolChanges } from './tools/tool-changes.j
 /** Milliseconds for connecting and reading the list. */
 const LIMIT = 15_000;
 
+/** What is accepted: the whole list, and the authorization server if there was a sign-in. */
+interface AcceptedNow {
+  readonly issuer?: string;
+  readonly tools: ReadonlyMap<string, string>;
+}
+
 /** `plugboard tools accept`: accepts the tools of a server, and its authorization server. */
 export function acceptCommand(context: PluginContext<McpConfig>, url: string, accepted: AcceptedFile): CommandFamily {
   return {
@@ -62,16 +68,14 @@ async function readTools(
   }
 }
 
-function report(entry: string, before: AcceptedServer, now: AcceptedServer, terminal: CommandTerminal): void {
-  const { added = [], changed = [], removed = [] } = toolChanges(before.tools ?? new Map(), now.tools ?? new Map()) ?? {};
-  const isMoved = now.issuer !== undefined && now.issuer !== before.issuer;
+function report(entry: string, before: AcceptedServer, now: AcceptedNow, terminal: CommandTerminal): void {
+  const { added = [], changed = [], removed = [] } = toolChanges(before.tools ?? new Map(), now.tools) ?? {};
+  const earlier = before.issuer === undefined ? '' : `, not ${oneLine(before.issuer)}`;
   const lines = [
     ...added.map(({ name }) => `  added    ${oneLine(name)}`),
     ...changed.map(({ name }) => `  changed  ${oneLine(name)}`),
     ...removed.map((name) => `  removed  ${oneLine(name)}`),
-    ...(isMoved
-      ? [`  issuer   ${oneLine(now.issuer ?? '')}${before.issuer === undefined ? '' : `, not ${oneLine(before.issuer)}`}`]
-      : []),
+    ...(now.issuer === undefined || now.issuer === before.issuer ? [] : [`  issuer   ${oneLine(now.issuer)}${earlier}`]),
   ];
   const counts = `${added.length} added, ${changed.length} changed, ${removed.length} removed`;
   terminal.print([lines.length === 0 ? `${entry}: nothing has changed` : `${entry}: ${counts}; accepted`, ...lines].join('\n'));

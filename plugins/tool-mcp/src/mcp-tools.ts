@@ -141,7 +141,8 @@ export class McpTools implements ToolSource, Lifecycle {
         hasChanged = true;
         if (this.#connection === connection) this.#readSoon();
       },
-      violation: (error) => this.#log.debug(`the MCP server violated the protocol: ${error.message.slice(0, 500)}`),
+      violation: (error) =>
+        this.#log.debug(`the MCP server violated the protocol: ${connection.redact(error.message).slice(0, 500)}`),
     };
     const connection = this.#options.connect(events, this.#stopping.signal);
     const limit = this.#limit(outer);
@@ -215,7 +216,7 @@ export class McpTools implements ToolSource, Lifecycle {
       this.#log.info({ tools: this.#tools.length }, 'the MCP server has changed its tools');
     } catch (error) {
       if (this.#connection !== connection) return;
-      this.#log.warn(`the changed list of tools could not be read; keeping the old one: ${messageOf(error)}`);
+      this.#log.warn(`the changed list of tools could not be read; keeping the old one: ${connection.redact(messageOf(error))}`);
     } finally {
       limit.cancel();
     }

@@ -78,10 +78,6 @@ export async function authServer(t: Pick<Test, 'teardown'>) {
       server.close();
       await once(server, 'close');
     },
-    async listen() {
-      server.listen(Number(new URL(url).port), '127.0.0.1');
-      await once(server, 'listening');
-    },
   };
   t.teardown(() => server.listening && scripted.close());
   return scripted;

@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { type AuthServer, authServer, protect, SECRET } from './auth-server.js';
@@ -154,10 +154,14 @@ t.test('MCP-12 the secret goes to one issuer: another one is an error of the cal
 });
 
 t.test('MCP-12 an issuer that cannot be remembered gets no secret', async (t) => {
-  const { auth, config } = await signedOut(t);
+  const { auth, config, acceptedFile: bad } = await signedOut(t);
+  mkdirSync(dirname(bad));
+  writeFileSync(bad, '{');
+  const tooLong = join(dirname(bad), 'x'.repeat(240)); // for the name of a temporary file
   for (const [acceptedFile, message] of [
+    [tooLong, /cannot be written: ENAMETOOLONG.*; let Plugboard write there, or set `acceptedFile`$/],
     ['/dev/null/accepted.json', /\/dev\/null\/accepted.json cannot be (read|written): /],
-    [join(t.testdir({ 'bad.json': '{' }), 'bad.json'), /bad.json is not a file of accepted tools \(it is not JSON\)/],
+    [bad, /accepted.json is not a file of accepted tools \(it is not JSON\)/],
   ] as const)
     await t.rejects(entry(t, { ...config, acceptedFile }).start(), { message });
   t.equal(auth.requests.length, 0);
@@ -189,19 +193,22 @@ t.test('MCP-13 while the authorization server is down, the token is used until i
   const { files, auth, server } = all;
   auth.extra = { expires_in: 100, scope: 'tools extra' };
   await files.start();
-  await auth.close();
+  auth.intercept = (_, response) => {
+    response.destroy();
+    return true;
+  };
   files.clock.advance(71_000);
   t.equal(await files.text('echo'), '{}');
   t.match(tokenOf(all), /token-1-/);
   files.clock.advance(30_000);
   const calls = server.of('tools/call').length;
-  const message = /^signing in failed, so nothing was sent: http:\/\/127\.0\.0\.1:\d+ cannot be reached: connect ECONNREFUSED/;
+  const message = /^signing in failed, so nothing was sent: the connection to the authorization server \S+ broke$/;
   await t.rejects(files.call('write'), { code: 'mcp_call_refused', message });
   await t.rejects(files.call('write'), { message }, 'at once');
   t.same(files.health(), { state: 'ok' });
   t.equal(server.of('tools/call').length, calls);
 
-  await auth.listen();
+  auth.intercept = () => false;
   files.clock.advance(1000);
   t.equal(await files.text('echo'), '{}');
   t.match(tokenOf(all), /token-2-/);
@@ -248,10 +255,16 @@ t.test('MCP-13 a secret that was rotated is an error without the secret, and wor
 });
 
 t.test('MCP-12 a server that repeats the token does not get it into an error', async (t) => {
-  const { files, auth } = await signedIn(t);
+  const { files, auth, server } = await signedIn(t);
   auth.tokens.get = () => undefined;
   await t.rejects(files.call('echo'), { message: /answered HTTP 401; it said: no token: \[redacted\]$/ });
   t.equal(auth.requests.length, 2, 'a new token is asked for once');
+  server.intercept = (_, response) => {
+    response.setHeader('www-authenticate', 'Bearer error="insufficient_scope"');
+    response.writeHead(403).end();
+    return true;
+  };
+  await t.rejects(files.call('echo'), { message: /^the server wants more scopes, also from a new token: / });
 });
 
 t.test('answers of an authorization server that cannot be used are told without their content', async (t) => {
@@ -263,7 +276,7 @@ t.test('answers of an authorization server that cannot be used are told without 
     ['/token', 200, `{"token":"${secret}"}`, /sent an answer that is not valid$/],
     ['/token', 500, secret, /the authorization server \S+ answered HTTP 500$/],
     ['/token', 400, `{"error":"odd"}`, /refused the client \(odd\)$/],
-    ['/token', 200, 'x'.repeat(2 ** 20 + 1), /is larger than 1 MiB and was not read/],
+    ['/token', 200, 'x'.repeat(2 ** 20 + 1), /sent an answer that is too large$/],
     ['/.well-known', 503, secret, /the authorization server \S+ answered HTTP 503$/],
     ['/.well-known', 200, '{}', /sent an answer that is not valid$/],
     ['/.well-known', 204, '', /sent an answer that is not valid$/],

@@ -63,9 +63,13 @@ const CURES: Readonly<Record<string, string>> = {
  * @param issuer undefined before it is known.
  */
 export function signInFailure(error: unknown, issuer: string | undefined, redact: (text: string) => string): HttpFailure {
-  if (error instanceof HttpFailure && error.kind === 'no_token') return error;
+  if (error instanceof AcceptedFileError) return notSignedIn(error.message);
   const who = issuer === undefined ? 'the metadata of the server' : `the authorization server ${issuer}`;
-  if (error instanceof HttpFailure || error instanceof AcceptedFileError) return notSignedIn(error.message);
+  if (error instanceof HttpFailure) {
+    if (error.kind === 'no_token') return error;
+    if (error.kind === 'broken') return notSignedIn(`the connection to ${who} broke`);
+    return notSignedIn(error.kind === 'away' ? error.message : `${who} sent an answer that is too large`);
+  }
   if (error instanceof OAuthError) {
     const status = /^HTTP (\d{3}): Invalid OAuth error response/.exec(error.message)?.[1];
     if (status !== undefined) return notSignedIn(`${who} answered HTTP ${status}`);

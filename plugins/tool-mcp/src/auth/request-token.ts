@@ -28,9 +28,9 @@ export async function requestToken(
     ? new PrivateKeyJwtProvider({
         ...client,
         privateKey: key.export({ type: 'pkcs8', format: 'pem' }).toString(),
-        algorithm: algorithm ?? algorithmsOf(key)[0] ?? '',
+        algorithm: `${algorithm ?? algorithmsOf(key)[0]}`,
       })
-    : new ClientCredentialsProvider({ ...client, clientSecret: clientSecret ?? '' });
+    : new ClientCredentialsProvider({ ...client, clientSecret: `${clientSecret}` });
   const scope = scopes.length === 0 ? {} : { scope: scopes.join(' ') };
   const answer = await fetchToken(provider, issuer, { metadata, resource, ...scope, fetchFn: fetch });
   const { access_token: value, token_type: type, expires_in: lifetime, scope: granted = '' } = answer;

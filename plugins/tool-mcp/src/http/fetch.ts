@@ -113,7 +113,8 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
 function describe(error: NodeJS.ErrnoException & { readonly errors?: readonly Error[] }): string {
   if (UNTRUSTED.has(error.code)) {
     const cure = 'start Plugboard with NODE_EXTRA_CA_CERTS set to the file of its authority (PEM)';
-    return `its certificate is not trusted (${error.message}): ${cure}`;
+    const [reason] = error.message.split(';'); // a hint of Node.js follows
+    return `its certificate is not trusted (${reason}): ${cure}`;
   }
   // Node.js reports several addresses that failed as one error without a message.
   return error.message === '' ? (error.errors?.[0]?.message ?? error.name) : error.message;
