@@ -26,11 +26,12 @@ import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { StatelessConversation } from './sessions/conversation/stateless-conversation.js';
-import { recoverTurns } from './sessions/recovery.js';
+import { OtherServers } from './sessions/other-servers.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
+import { TurnRecovery } from './sessions/turn-recovery.js';
 import { SharedRates } from './sessions/store/shared-rates.js';
 import { assertTurnRequest } from './turn-request.js';
 
@@ -49,6 +50,8 @@ export class Runtime implements AgentRuntime {
   readonly #sessions: SessionSupervisor;
   readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
+  readonly #recovery: TurnRecovery;
+  #others: OtherServers | undefined;
   readonly #sharedRates: SharedRates;
 
   constructor(
@@ -65,6 +68,7 @@ export class Runtime implements AgentRuntime {
     @inject(ApprovalOperations) approvals: ApprovalOperations,
     @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
+    @inject(TurnRecovery) recovery: TurnRecovery,
     @inject(SharedRates) sharedRates: SharedRates,
   ) {
     this.#context = context;
@@ -80,6 +84,7 @@ export class Runtime implements AgentRuntime {
     this.approvals = approvals;
     this.cards = cards;
     this.#idempotency = idempotency;
+    this.#recovery = recovery;
     this.#sharedRates = sharedRates;
   }
 
@@ -94,9 +99,8 @@ export class Runtime implements AgentRuntime {
    */
   async start(signal: AbortSignal): Promise<void> {
     const revision = await this.#agents.prepare(undefined, signal);
-    const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(this.#storage.store, (name) => agents.get(name)?.onRestart ?? 'rollback', this.#context.log);
     this.#agents.activate(revision);
+    await this.#recovery.start();
     this.#sharedRates.start();
   }
 
@@ -131,6 +135,7 @@ export class Runtime implements AgentRuntime {
 
   /** @throws Error if turns had to be ended. */
   stop(signal: AbortSignal, within?: number): Promise<void> {
+    this.#recovery.stop();
     this.#sharedRates.stop();
     return this.#turns.stop(signal, within);
   }
@@ -141,6 +146,12 @@ export class Runtime implements AgentRuntime {
 
   list(principal: Principal): readonly TargetInfo[] {
     return this.#agents.revision.directory.list(principal);
+  }
+
+  get otherServers(): OtherServers | undefined {
+    const { shared } = this.#storage.store;
+    if (shared) this.#others ??= new OtherServers(this.#storage, shared);
+    return this.#others;
   }
 
   async ready(): Promise<boolean> {

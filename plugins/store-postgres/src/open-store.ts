@@ -5,6 +5,7 @@ import { Hints } from './database/hints.js';
 import { Listener } from './database/listener.js';
 import { Replica } from './database/replica.js';
 import { explainError, type Server } from './errors/postgres-error.js';
+import { CachedHistories } from './shared/cached-histories.js';
 import { Holds } from './shared/holds.js';
 import { LiveOffers } from './shared/live-offers.js';
 import { LiveReaders } from './shared/live-readers.js';
@@ -36,6 +37,7 @@ export class OpenStore {
   readonly database: Database;
   readonly tables: StoreTables;
   readonly replica: Replica;
+  readonly cached: CachedHistories;
   readonly line: TurnLine;
   readonly holds: Holds;
   readonly offers: LiveOffers;
@@ -67,10 +69,12 @@ export class OpenStore {
       onRenewed: () => this.#check(),
       onEnded: () => this.#endAll(),
     });
+    this.cached = new CachedHistories(this.database);
     this.line = new TurnLine({
       tables: this.tables,
       replica: this.replica,
       hints: this.#hints,
+      cached: this.cached,
       notify: (payload) => void this.#notify(payload).catch(() => {}), // a hint
       onBadRow: (row) => this.logBadRow(row, 'an interrupted turn cannot be read and is skipped'),
     });

@@ -93,7 +93,7 @@ export class PostgresStore implements SessionStore {
     endTurns: (id, why, signal, turnId) => this.#call(({ line }) => line.endTurns(id, why, signal, turnId)),
     findTurn: (project, turnId) => this.#call(({ tables }) => tables.line.sessionOf(project, turnId)),
     offer: (topic, open) => this.#open.offers.offer(topic, open),
-    read: (topic, signal) => this.#open.readers.read(topic, signal),
+    read: (topic, signal) => this.#read(topic, signal),
     count: (uses) => this.#call(({ tables }) => tables.rates.count(uses)),
     hold: (name, signal) => this.#call(({ holds }) => holds.hold(name, signal)),
     now: () => this.#open.replica.now(),
@@ -123,7 +123,7 @@ export class PostgresStore implements SessionStore {
   }
 
   load(id: SessionId): Promise<StoredSession> {
-    return this.#call(({ tables: { history } }) => history.load(id));
+    return this.#call(({ tables: { history }, cached }) => cached.reading(id, () => history.load(id)));
   }
 
   version(id: SessionId): Promise<number> {
@@ -245,10 +245,23 @@ export class PostgresStore implements SessionStore {
     try {
       return await work(store);
     } catch (error) {
-      const explained = explainError(error, this.#server);
-      if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
-      throw explained;
+      throw this.#explained(error, store);
     }
+  }
+
+  async *#read(...[topic, signal]: Parameters<SharedStore['read']>): ReturnType<SharedStore['read']> {
+    const store = this.#open;
+    try {
+      yield* store.readers.read(topic, signal);
+    } catch (error) {
+      throw this.#explained(error, store);
+    }
+  }
+
+  #explained(error: unknown, store: OpenStore): unknown {
+    const explained = explainError(error, this.#server);
+    if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
+    return explained;
   }
 
   /** Returns what could be read, and logs the errors of the rest. */

@@ -7,6 +7,9 @@ import { realPostgres } from './real-postgres.js';
 import { sentStatements } from './sent-statements.js';
 import { TcpProxy } from './tcp-proxy.js';
 
+/** The version of the protocol in a message that opens a connection. */
+const PROTOCOL_3 = 3 << 16;
+
 /** Runs turns of several sessions at once. */
 async function runTurns({ store }: Awaited<ReturnType<typeof openStore>>, sessions: number, turns: number): Promise<void> {
   const run = async (key: string) => {
@@ -25,7 +28,7 @@ t.test('PG-2 sends nothing that a pooler of transactions refuses', async (t) => 
   const proxy = await TcpProxy.start(t, postgres.port);
   const startup: Buffer[] = [];
   proxy.onRequest = (bytes) => {
-    if (startup.length < proxy.opened) startup.push(bytes);
+    if (bytes.length > 8 && bytes.readInt32BE(4) === PROTOCOL_3) startup.push(bytes);
     return true;
   };
   const sent = sentStatements(t);
@@ -124,6 +127,34 @@ for (const kind of ['cut', 'silence'] as const) {
     );
   });
 }
+
+t.test('PG-31 after a lost connection a cached history is read again, once', async (t) => {
+  const postgres = await realPostgres();
+  const proxy = await TcpProxy.start(t, postgres.port);
+  const { store, close } = await openStore({ url: proxy.through(postgres.url()), listenUrl: postgres.url() });
+  t.teardown(close);
+  let turns = 0;
+  const leased = async (id = ANNA) => {
+    const turnId = `turn_${++turns}`;
+    const { version } = await acquire(store, turnId, id);
+    await store.abandon(id, turnId);
+    return version;
+  };
+  await store.commit(ANNA, { expected: 0, messages: turn(1) });
+  t.equal(await leased(), 1);
+  proxy.cut();
+  await store.version(ANNA);
+  t.equal(await leased(), -1, 'the database may be another one');
+  t.equal(await leased(), -1, 'it was not read');
+  await store.load(ANNA);
+  t.equal(await leased(), 1);
+  t.equal(await leased(session('ben')), -1);
+  proxy.cut();
+  await store.version(ANNA);
+  await store.load(ANNA);
+  t.equal(await leased(), 1);
+  t.equal(await leased(session('ben')), -1);
+});
 
 t.test('PG-7 PG-10 a statement that runs out of time destroys its connection', async (t) => {
   const postgres = await realPostgres();

@@ -104,7 +104,7 @@ export async function wipe(schema: string): Promise<void> {
   await query(TABLES.map((table) => `DELETE FROM "${schema}".${table}`).join(';'));
 }
 
-/** Ends the leases of servers that were killed or stopped, so that the test need not wait for them. */
+/** Ends the leases of servers that were killed or stopped: the test need not wait for that. */
 export async function endLease(schema: string): Promise<void> {
   const { query } = await realPostgres();
   await query(`UPDATE "${schema}".replica SET expires_at = clock_timestamp()`);

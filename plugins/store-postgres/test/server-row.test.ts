@@ -82,7 +82,7 @@ t.test('PG-15 PG-16 two thirds of the lease after the last renewal a server ends
   t.equal((await acquire(store, 'turn_2')).version, 0, 'what it could not remove then is removed');
 });
 
-t.test('PG-17 R-073 what a killed server ran is taken over once, by the next turn or by `recover`', async (t) => {
+t.test('PG-17 what a killed server ran is taken over once, by the next turn or by `recover`', async (t) => {
   const first = await openStore({ clock: SYSTEM_CLOCK });
   const servers = [await openStore({ schema: first.schema }), await openStore({ schema: first.schema })];
   for (const { close } of [first, ...servers]) t.teardown(close);

@@ -218,6 +218,8 @@ export type FailureCode =
   | 'stopped'
   /** The session store failed. */
   | 'store_failed'
+  /** The server lost its lease, and another one may have the session: nothing was stored. */
+  | 'lease_lost'
   /**
    * The request is invalid: a tool result without a call, a client tool named like one of the
    * agent's tools, or what the model server refuses.

@@ -41,7 +41,7 @@ export interface SharedStore {
    * Resolves when they have left the line; those of a server that does not answer when its lease
    * has ended. A turn that is being committed may still succeed. Does nothing without such turns.
    */
-  endTurns(id: SessionId, why: TurnEnd, signal: AbortSignal, turnId?: string): Promise<void>;
+  endTurns(id: SessionId, why: EndReason, signal: AbortSignal, turnId?: string): Promise<void>;
   /** The session in whose line a turn of the project is. Undefined: it is in none. */
   findTurn(project: string, turnId: string): Promise<SessionId | undefined>;
   /**
@@ -105,7 +105,7 @@ export type AcquireResult =
 
 /** The right to be the one turn of a session. Ends with `commit` or `abandon`. @experimental */
 export interface SessionLease {
-  /** The version of the session, to check a cached history with. */
+  /** The version of the session, to check a cached history with. -1: it is to be read again. */
   readonly version: number;
   /** A turn of a dead server that this one follows: to handle before it. Returned once. */
   readonly interrupted?: InterruptedTurn | undefined;
@@ -119,7 +119,7 @@ export interface SessionLease {
 }
 
 /** Why a turn is asked to end. @experimental */
-export type TurnEnd = 'cancelled' | 'interrupted' | 'deleted';
+export type EndReason = 'cancelled' | 'interrupted' | 'deleted';
 
 /**
  * A turn no longer has its place in line, and nothing of it was stored. `expired`: its server was
@@ -134,9 +134,9 @@ export class LeaseEnded extends Error {
     recognizeAcrossCopies(LeaseEnded, 'LeaseEnded');
   }
 
-  readonly why: TurnEnd | 'expired';
+  readonly why: EndReason | 'expired';
 
-  constructor(why: TurnEnd | 'expired') {
+  constructor(why: EndReason | 'expired') {
     super(
       why === 'expired'
         ? 'this server has lost its lease, and another server may have the session: nothing was stored'

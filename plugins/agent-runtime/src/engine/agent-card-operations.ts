@@ -117,6 +117,7 @@ export class AgentCardOperations implements AgentCards {
       turn,
       interceptors: revision.toolInterceptors.all(),
       pending: run.isApproved ? undefined : REFUSED,
+      assertLease: () => {}, // it is in no session
     };
     for await (const batch of this.#tools.run([{ call, index: 0 }], context)) {
       for (const event of batch) if (event.type === 'tool-result') return event;

@@ -13,6 +13,7 @@ const OUTSIDE: readonly (FailureCode | string)[] = [
   'abandoned',
   'draining',
   'insufficient_quota',
+  'lease_lost',
   'quota_exceeded',
   'session_busy',
   'session_deleted',

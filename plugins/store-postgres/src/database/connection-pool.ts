@@ -41,11 +41,17 @@ export class ConnectionPool {
   readonly #idle: Idle[] = [];
   readonly #waiting: (() => void)[] = [];
   #used = 0;
+  #losses = 0;
   #isClosed = false;
 
   constructor(options: ConnectionOptions, size: number) {
     this.#options = options;
     this.#size = size;
+  }
+
+  /** How many connections have failed, or were ended by the other side. */
+  get losses(): number {
+    return this.#losses;
   }
 
   /** Runs work on a connection. @throws ConnectionLost, or what the work throws. */
@@ -88,7 +94,10 @@ export class ConnectionPool {
     try {
       return await work(query);
     } finally {
-      if (isLost) this.#closeIdle();
+      if (isLost) {
+        this.#losses++;
+        this.#closeIdle();
+      }
       if (isLost || this.#isClosed) discard(client);
       else this.#idle.push({ client, since: this.#options.clock.monotonic() });
     }
@@ -119,7 +128,9 @@ export class ConnectionPool {
   /** Removes an idle connection that has ended. */
   #forget(client: pg.Client): void {
     const index = this.#idle.findIndex((idle) => idle.client === client);
-    if (index >= 0) this.#idle.splice(index, 1);
+    if (index < 0) return;
+    this.#losses++;
+    this.#idle.splice(index, 1);
   }
 
   #closeIdle(): void {
@@ -127,7 +138,7 @@ export class ConnectionPool {
   }
 }
 
-/** Without a listener of `error`, a connection that ends would end the process. Its next use fails. */
+/** Without a listener of `error`, a connection that ends would end the process. */
 export function newClient({ url, timeout }: Omit<ConnectionOptions, 'clock'>): pg.Client {
   return new pg.Client({
     connectionString: url,

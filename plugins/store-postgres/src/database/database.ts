@@ -44,6 +44,11 @@ export class Database {
     this.#patience = patience;
   }
 
+  /** How many connections were lost. */
+  get losses(): number {
+    return this.#pool.losses;
+  }
+
   /**
    * Runs one statement in a transaction of its own. It may run twice: it must read, or lead to the
    * same when repeated.

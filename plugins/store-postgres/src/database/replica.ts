@@ -33,8 +33,8 @@ interface ReplicaOptions {
  *
  * 1. `enter` migrates the schema and inserts the row. Of several servers one migrates at a time.
  * 2. The row is renewed every third of the lease or more often, by a connection of its own.
- * 3. Two thirds of the lease after the last renewal, by the monotonic clock, the server ends what it
- *    holds, before another one may take it.
+ * 3. Two thirds of the lease after the last renewal, by the monotonic clock, the server ends what
+ *    it holds, before another one may take it.
  * 4. A row that expired never counts again. The server ends what it holds and enters anew.
  * 5. `leave` deletes the row: what the server held is free at once.
  */

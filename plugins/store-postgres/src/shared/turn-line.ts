@@ -2,9 +2,10 @@ import { conversationId, type InterruptedTurn, LeaseEnded, type SessionId, type 
 import { BadRow } from '@plugboard/store-kit';
 import type { Hints } from '../database/hints.js';
 import type { Replica } from '../database/replica.js';
-import type { TurnArrival, TurnEnd } from '../tables/line-table.js';
+import type { EndReason, TurnArrival } from '../tables/line-table.js';
 import type { StoreTables } from '../tables/store-tables.js';
 import { interruptedTurn } from '../tables/turn-table.js';
+import type { CachedHistories } from './cached-histories.js';
 import { HeldTurn } from './held-turn.js';
 import { FIRST_PAUSE, longer } from './pauses.js';
 
@@ -14,6 +15,7 @@ interface TurnLineOptions {
   readonly tables: Pick<StoreTables, 'line' | 'sessions'>;
   readonly replica: Replica;
   readonly hints: Hints;
+  readonly cached: CachedHistories;
   /** Tells other servers, if they listen. */
   readonly notify: (payload: string) => void;
   /** Logs a row that cannot be read. */
@@ -26,8 +28,8 @@ interface TurnLineOptions {
  * 1. A turn that finds its line empty has the lease with the statement that puts it there.
  * 2. Another one is put last, and looks again at each hint, or after a pause.
  * 3. A turn that ends gives a hint if others wait for that.
- * 4. With each renewal of the server's lease, the turns are found that other servers ask to end, and
- *    rows that could not be removed are removed.
+ * 4. With each renewal of the server's lease, the turns are found that other servers ask to end,
+ *    and rows that could not be removed are removed.
  */
 export class TurnLine {
   readonly #options: TurnLineOptions;
@@ -53,7 +55,7 @@ export class TurnLine {
     this.#held.set(turn.turnId, held);
     try {
       const version = await tables.line.arriveFirst(id, turn, replica.id);
-      const result = version === undefined ? await this.#wait(id, turn, held, signal) : leased(held, version);
+      const result = version === undefined ? await this.#wait(id, turn, held, signal) : this.#leased(id, held, version);
       held.signal.throwIfAborted();
       signal.throwIfAborted();
       if (result.kind !== 'lease') this.#held.delete(turn.turnId);
@@ -65,7 +67,7 @@ export class TurnLine {
   }
 
   /** Ends turns on all servers. Resolves when they have left the line. */
-  async endTurns(id: SessionId, why: TurnEnd, signal: AbortSignal, turnId?: string): Promise<void> {
+  async endTurns(id: SessionId, why: EndReason, signal: AbortSignal, turnId?: string): Promise<void> {
     const { tables, replica, hints, notify } = this.#options;
     const hint = hints.expect(conversationId(id));
     try {
@@ -139,7 +141,12 @@ export class TurnLine {
         if (!waits) throw new LeaseEnded('expired');
         // A turn that another server has just stored is seen by the next statement.
         if (isTaken)
-          return leased(held, await tables.sessions.version(id), this.#readable(interrupted && interruptedTurn(interrupted)));
+          return this.#leased(
+            id,
+            held,
+            await tables.sessions.version(id),
+            this.#readable(interrupted && interruptedTurn(interrupted)),
+          );
         await hint.wait(pause, either);
       }
     } finally {
@@ -152,10 +159,10 @@ export class TurnLine {
     this.#options.onBadRow(turn);
     return undefined;
   }
-}
 
-function leased(held: HeldTurn, version: number, interrupted?: InterruptedTurn): AcquireResult {
-  held.version = version;
-  held.interrupted = interrupted;
-  return { kind: 'lease', lease: held };
+  #leased(id: SessionId, held: HeldTurn, version: number, interrupted?: InterruptedTurn): AcquireResult {
+    held.version = this.#options.cached.comparable(id, version);
+    held.interrupted = interrupted;
+    return { kind: 'lease', lease: held };
+  }
 }

@@ -5,14 +5,14 @@ import { CURRENT_VERSION } from './session-table.js';
 import { ALIVE, type InterruptedRow } from './turn-table.js';
 
 export type TurnArrival = Parameters<SharedStore['acquire']>[1];
-export type TurnEnd = Parameters<SharedStore['endTurns']>[1];
+export type EndReason = Parameters<SharedStore['endTurns']>[1];
 
 /** A turn that is asked to end. */
 export interface EndingTurn {
   readonly seq: number;
   readonly turnId: string;
   readonly replica: number;
-  readonly why: TurnEnd;
+  readonly why: EndReason;
 }
 
 /**
@@ -67,7 +67,7 @@ export class LineTable {
   }
 
   /** Asks the turns of a session to end, or one of them. The first reason counts. */
-  async ask(id: SessionId, why: TurnEnd, turnId?: string): Promise<readonly EndingTurn[]> {
+  async ask(id: SessionId, why: EndReason, turnId?: string): Promise<readonly EndingTurn[]> {
     const values = [...idColumns(id), why, turnId === undefined ? null : toColumn(turnId)];
     return (await this.#database.run<EndingRow>(SQL.ask, values)).map(endingTurn);
   }
@@ -117,7 +117,7 @@ interface EndingRow {
   readonly seq: number;
   readonly turn_id: string;
   readonly replica: number;
-  readonly end_why: TurnEnd;
+  readonly end_why: EndReason;
 }
 
 function endingTurn({ seq, turn_id: turnId, replica, end_why: why }: EndingRow): EndingTurn {

@@ -63,7 +63,7 @@ export interface SessionStoreContractOptions {
   readonly register?: (folder: string) => unknown;
 }
 
-/** Milliseconds that a case with two stores may take: they look at what the other does now and then. */
+/** Milliseconds that a case with two stores may take. */
 const SHARED_LIMIT = 60_000;
 
 /** Declares the tests of a `SessionStore`. The first one names missing methods. @experimental */

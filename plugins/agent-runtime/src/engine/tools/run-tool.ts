@@ -27,6 +27,8 @@ interface ToolRunOptions {
   readonly clock: Clock;
   /** Aborts when the turn must end. */
   readonly turnSignal: AbortSignal;
+  /** Called just before the tool starts. @throws TurnError if it must not. */
+  assertLease(): void;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
   onAborted(ended: Promise<void>): void;
 }
@@ -78,11 +80,15 @@ async function attempt(
   known: AgentTool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { interceptors, seesImages, mayPostpone, shown }: ToolRunOptions,
+  { interceptors, seesImages, mayPostpone, shown, assertLease }: ToolRunOptions,
 ): Promise<ToolOutcome | Postponed> {
   const { tool, entry, effect, limits, log } = known;
   try {
-    if (interceptors.length === 0) return toOutcome(await tool.run(input, call), limits.result, seesImages);
+    const start = (passed: InterceptedCall['input']) => {
+      assertLease();
+      return tool.run(passed, call);
+    };
+    if (interceptors.length === 0) return toOutcome(await start(input), limits.result, seesImages);
     const intercepted = { ...call, entry, tool: tool.name, effect, input };
     const validate = (changed: InterceptedCall['input']) => {
       const checked = known.check(JSON.stringify(changed));
@@ -91,7 +97,7 @@ async function attempt(
     const textOf = (changed: InterceptedCall['input']) => completeArguments(changed, tool.inputSchema);
     const run = async (passed: InterceptedCall['input']) => {
       if (shown !== undefined && textOf(passed) !== shown) throw new Postponed(textOf(passed));
-      return tool.run(passed, call);
+      return start(passed);
     };
     const output = await runIntercepted(interceptors, intercepted, validate, run, mayPostpone ? () => textOf(input) : undefined);
     return toOutcome(output, limits.result, seesImages);

@@ -38,6 +38,8 @@ interface ToolContext {
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Takes calls that interceptors let wait. Absent if none can. */
   readonly pending: PostponedCalls | undefined;
+  /** @throws TurnError if the turn has lost its session: no tool starts then. */
+  assertLease(): void;
 }
 
 export interface PostponedCalls {
@@ -158,7 +160,7 @@ export class ToolRunner {
   async #outcome(
     { call, index, instead, owned }: ServerCall,
     known: AgentTool | undefined,
-    { toolbox, agent, turn, interceptors, pending, signal, emit }: RunningCalls,
+    { toolbox, agent, turn, interceptors, pending, signal, emit, assertLease }: RunningCalls,
     headers: Record<string, string>,
   ): Promise<ToolOutcome | Postponed> {
     if (!known) {
@@ -180,6 +182,7 @@ export class ToolRunner {
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
+      assertLease,
       onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
   }

@@ -255,10 +255,12 @@ class AgentLoop {
   }
 
   async #runTools(calls: readonly ServerCall[]): Promise<void> {
-    const { agent, revision, tools } = this.#context;
+    const { agent, revision, task, tools } = this.#context;
     const { turn, pending } = this.#begun;
     const interceptors = revision.toolInterceptors.all();
-    for await (const batch of tools.run(calls, { toolbox: this.#tools.toolbox, agent, turn, interceptors, pending })) {
+    const assertLease = () => task.assertLease();
+    const context = { toolbox: this.#tools.toolbox, agent, turn, interceptors, pending, assertLease };
+    for await (const batch of tools.run(calls, context)) {
       this.#memory.addResults(batch);
       await this.#write(batch);
     }

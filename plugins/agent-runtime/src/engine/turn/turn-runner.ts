@@ -19,7 +19,7 @@ import type { TurnTask } from './turn-task.js';
  * Failures that are logged as warnings. The others are caused by the caller, or were logged where
  * they occurred: a failure of a model with its connection (`ModelCalls`).
  */
-const WARNED: ReadonlySet<FailureCode> = new Set(['timed_out', 'store_failed']);
+const WARNED: ReadonlySet<FailureCode> = new Set(['timed_out', 'store_failed', 'lease_lost']);
 
 /** Runs turns with the agents that are in force when they start. */
 export class TurnRunner {

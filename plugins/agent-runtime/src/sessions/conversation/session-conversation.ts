@@ -1,4 +1,5 @@
 import type { Message, SessionStore, Turn } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import type { HistoryBudget } from '../../engine/messages/newest-turns.js';
 import { NO_TOOLS } from '../../engine/tools/toolbox.js';
 import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn/conversation.js';
@@ -46,9 +47,11 @@ export class SessionConversation implements TurnConversation {
     const { task, agent, request, signal, ids, toolbox } = this.#context;
     const history = this.#history;
     const records = this.#records;
-    const stored = await history.current(task.account, signal);
+    const stored = await history.current(task.account, signal, task.lease?.version);
     task.defer(() => history.idle());
     assertNotFull(stored);
+    const { turns = stored.turns } = request.session ?? {};
+    if (turns !== stored.turns) throw sessionMoved(stored.turns);
     const asked = { ...request, account: task.account };
     const { system, added, calls } = await settleOpenCalls(records, asked, history.id, stored.messages);
     const budget = budgetFor(this.#context, [...system, ...added]);
@@ -122,6 +125,8 @@ export class SessionConversation implements TurnConversation {
 
   async abandon(): Promise<void> {
     const { id } = this.#history;
+    const { lease } = this.#context.task;
+    if (lease) return lease.abandon();
     // If this fails too, `recover` finds the turn at the next start.
     await this.#storage.call((store) => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
   }
@@ -138,4 +143,8 @@ export class SessionConversation implements TurnConversation {
     const due = dueSummary(stored, added, this.#context.agent.history.policy, budget);
     return due && summarize(this.#context, turn, this.#history, stored, due);
   }
+}
+
+function sessionMoved(turns: number): TurnError {
+  return new TurnError('session_busy', `The session has ${turns} turns by now.`, { retryAfter: 1 });
 }
