@@ -1,9 +1,10 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { Account, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
+import { Account, LeaseEnded, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { startSpan } from '../../engine/diagnostics/channels.js';
 import { assertNotBlocked, unblock } from './blocked-sessions.js';
+import { endedLease } from './lease-ended.js';
 
 /** Time limit of one store operation, in milliseconds. */
 const STORE_TIMEOUT = 30_000;
@@ -20,6 +21,7 @@ const READS: ReadonlySet<string> = new Set([
   'version',
   'info',
   'find',
+  'findTurn',
   'list',
   'turns',
   'documents.get',
@@ -28,6 +30,12 @@ const READS: ReadonlySet<string> = new Set([
   'approvals.waiting',
   'pendingToolCalls.load',
 ]);
+
+/** Operations of a turn that has not begun when they fail. */
+const BEFORE_TURN: ReadonlySet<string> = new Set([...READS, 'acquire', 'begin', 'idempotency.claim']);
+
+/** Seconds. A database is back soon, or not at all. */
+const RETRY_AFTER = 5;
 
 /** What is true of an operation that failed, or did not answer in time. */
 function messageOf(operation: string): string {
@@ -73,16 +81,32 @@ export class SessionStorage {
    *   another writer was faster, and `store_failed` if the store throws or does not answer in time.
    *   It is then unknown whether a write took effect, or still will, and the message says so.
    */
-  async call<T>(
+  call<T>(
     work: (store: SessionStore) => Promise<T>,
     operation: string,
     session?: SessionId,
     timeout = STORE_TIMEOUT,
   ): Promise<T> {
+    return this.#run(work, operation, session, timeout);
+  }
+
+  /**
+   * Runs an operation that waits for other servers. What ends it is its signal.
+   * @throws TurnError as `call`
+   */
+  wait<T>(work: () => Promise<T>, operation: string, session?: SessionId): Promise<T> {
+    return this.#run(work, operation, session, undefined);
+  }
+
+  async #run<T>(
+    work: (store: SessionStore) => Promise<T>,
+    operation: string,
+    session: SessionId | undefined,
+    timeout: number | undefined,
+  ): Promise<T> {
     const span = startSpan('store', () => ({ operation, session }));
     const { promise, resolve, reject } = Promise.withResolvers<T>(); // cheaper than `Promise.race`
-    const late = () => reject(new Error(`no answer within ${timeout / 1000} s`));
-    const timer = this.#context.clock.after(timeout, late);
+    const timer = timeout === undefined ? undefined : this.#context.clock.after(timeout, () => reject(late(timeout)));
     try {
       assertNotBlocked(operation, session);
       Promise.resolve(work(this.store)).then(resolve, reject);
@@ -95,9 +119,11 @@ export class SessionStorage {
       if (error instanceof TurnError) throw error;
       if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
       if (error instanceof VersionConflict) throw outrun(error);
+      if (error instanceof LeaseEnded) throw endedLease(error);
+      if (this.store.shared && BEFORE_TURN.has(operation) && !(await this.isWorking())) throw storeDown(error);
       throw new TurnError('store_failed', messageOf(operation), { cause: error });
     } finally {
-      timer.cancel();
+      timer?.cancel();
     }
   }
 
@@ -124,4 +150,14 @@ export class SessionStorage {
     if (works) log.info('the session store works again');
     else log.error(fields, `the session store does not work, so the server is not ready: ${reason}`);
   }
+}
+
+function late(timeout: number): Error {
+  return new Error(`no answer within ${timeout / 1000} s`);
+}
+
+/** The request was not begun, and another server, or this one in a moment, may serve it (PG-30). */
+function storeDown(cause: unknown): TurnError {
+  const message = 'The session store does not work at the moment, and the request was not begun; try again in a moment.';
+  return new TurnError('overloaded', message, { retryAfter: RETRY_AFTER, cause });
 }
