@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually, ManualClock, type StoreQuotas, sessionStoreContract } from '@plugboard/testing';
 import t, { type Test } from 'tap';
-import { loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
+import { acquire, loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
 import { freePort, programMissing, realPostgres } from './real-postgres.js';
 
 const PROGRAM = '/usr/sbin/pgbouncer';
@@ -65,7 +65,30 @@ t.test('PG-2 fulfils the session store contract behind PgBouncer in transaction 
     await opened.close?.();
     return openAgain();
   };
-  sessionStoreContract(t.test, { open: () => open(), clock, reopen, openLimited: (quotas: StoreQuotas) => open({ quotas }) });
+  const openTwo = async () => {
+    const one = await openStore({ clock: SYSTEM_CLOCK, url });
+    return [one, await openStore({ clock: SYSTEM_CLOCK, url, schema: one.schema })] as const;
+  };
+  const openLimited = (quotas: StoreQuotas) => open({ quotas });
+  sessionStoreContract(t.test, { open: () => open(), clock, reopen, openLimited, openTwo });
+});
+
+t.test('PG-1 no notification comes through PgBouncer in transaction mode, and `listenUrl` leads past it', async (t) => {
+  const { url: listenUrl } = await realPostgres();
+  const { url } = await pooler(t);
+  const through = await openStore({ url, clock: SYSTEM_CLOCK });
+  t.teardown(through.close);
+  const warnings = () => through.logs.filter(({ level }) => level === 'warn');
+  await eventually(() => warnings().length > 0);
+  t.match(warnings(), [{ msg: /Behind a pooler in transaction mode, set `listenUrl` to the address of PostgreSQL itself/ }]);
+  const past = await openStore({ url, listenUrl: listenUrl(), clock: SYSTEM_CLOCK, schema: through.schema });
+  t.teardown(past.close);
+  await acquire(through.store, 'turn_1');
+  const waiting = acquire(past.store, 'turn_2');
+  await eventually(async () => (await past.rows('turn')) === 2);
+  await through.store.abandon(session('anna'), 'turn_1');
+  t.equal((await waiting).isHeld, true);
+  t.notOk(past.logs.some(({ level }) => level === 'warn'));
 });
 
 t.test('PG-2 PG-7 turns go on behind a PgBouncer that is restarted', async (t) => {
