@@ -219,6 +219,26 @@ t.test('a child that was too deep to ask another agent is replayed as it was rec
   t.strictSame({ same, changes }, { same: 2, changes: [] });
 });
 
+t.test('turns that a limit of the whole tree ended are replayed to the same end', async (t) => {
+  const config = TREE.replace('tools: [research, write]', 'tools: [research, write], maxSteps: 3');
+  for (const limits of ['maxSteps: 3', 'maxToolCalls: 2']) {
+    const server = await RecordedServer.start(t, `${config.replace('maxSteps: 3', limits)}plugins: { record: {} }\n`);
+    const { app } = server;
+    app.models.enqueue({ toolCalls: [{ name: 'research', arguments: { input: 'bees' } }] });
+    app.models.respond(({ body }) => ({
+      toolCalls: [
+        { name: body.model === 'mid' ? 'read' : body.model === 'low' ? 'clock' : 'write', arguments: { input: 'more' } },
+      ],
+    }));
+    await app.chat({ model: 'root', messages: [{ role: 'user', content: 'Report' }] });
+    const recordings = await server.recordings(3);
+    for (const { end } of recordings)
+      t.match(end, { status: 'length', limit: limits === 'maxSteps: 3' ? 'max_steps' : 'max_tool_calls' });
+    const { same, changes } = await server.rehearse();
+    t.strictSame({ same, changes }, { same: 3, changes: [] }, limits);
+  }
+});
+
 t.test('AG-5 nothing of a child is in the text of any surface', async (t) => {
   const app = await TestServer.start(t, TREE);
   playTree(app.models);

@@ -94,7 +94,8 @@ t.test('a nested turn that fails ends with the code of its failure', async (t) =
   const encoder = new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: false, extensions: true, now: () => 1 });
   encoder.write([step(1), call('call_1', 'research')]);
   const failure = { code: 'model_failed', message: 'All models failed.', toolsRan: false } as const;
-  const [json = ''] = encoder.write([nested('call_1', 'researcher', { type: 'failed', failure })]);
+  const clientCall = { type: 'tool-call', id: 'call_8', name: 'weather', arguments: '{}' } as const; // it has none
+  const [json = ''] = encoder.write([nested('call_1', 'researcher', clientCall, { type: 'failed', failure })]);
   t.match(JSON.parse(json), { type: 'svc:nested', event: { type: 'end', reason: 'model_failed' } });
   t.same(encoder.write([nested('call_9', 'researcher', text('late'))]), [], 'a call that has ended, or is hidden');
 });

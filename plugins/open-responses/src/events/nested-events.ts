@@ -34,8 +34,10 @@ function shownAs(event: AgentEvent): object | undefined {
   switch (event.type) {
     case 'step':
       return { type: 'step', step: event.step, connection: event.connection };
-    case 'tool-call':
-      return { type: 'tool_call', id: event.id, ...nameOf(event), arguments: event.arguments };
+    case 'tool-call': {
+      const { id, tool, arguments: text } = event;
+      return tool && { type: 'tool_call', id, server_label: tool.entry, name: tool.name, arguments: text };
+    }
     case 'tool-result':
       return { type: 'tool_result', id: event.id, is_error: event.isError };
     case 'finished':
@@ -45,8 +47,4 @@ function shownAs(event: AgentEvent): object | undefined {
     default:
       return undefined;
   }
-}
-
-function nameOf({ name, tool }: Extract<AgentEvent, { type: 'tool-call' }>) {
-  return { server_label: tool?.entry ?? null, name: tool?.name ?? name };
 }

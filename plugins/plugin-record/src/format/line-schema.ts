@@ -137,6 +137,7 @@ const schemas = {
       id: text,
       name: text,
       arguments: text,
+      agent: text,
       state: { enum: ['ran', 'answered', 'waits', 'client', 'cut'] },
       input: object,
       output: { anyOf: [text, { ...object, required: ['content'], properties: { content: parts } }] },

@@ -130,6 +130,8 @@ export interface ToolLine {
   readonly output?: ToolOutput | undefined;
   /** Why the tool failed. */
   readonly failed?: { readonly message: string; readonly isRefusal: boolean } | undefined;
+  /** The agent whose turn the call started. */
+  readonly agent?: string | undefined;
   /** Whether an interceptor asked a person for approval. */
   readonly isPostponed?: boolean | undefined;
   readonly milliseconds?: number | undefined;

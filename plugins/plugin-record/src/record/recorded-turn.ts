@@ -130,6 +130,7 @@ export class RecordedTurn {
     if (event.type === 'text' && !event.isNotice) this.#answer += event.text;
     else if (event.type === 'tool-call') this.#call(event, event.tool ? 'cut' : 'client');
     else if (event.type === 'approval') this.#call(event.call, 'waits');
+    else if (event.type === 'nested') this.#ask(event);
     else if (event.type === 'tool-result') this.#result(event);
     else if (event.type === 'finished') this.#limit = event.limit;
   }
@@ -146,6 +147,12 @@ export class RecordedTurn {
   #call({ id, name, arguments: written }: Extract<AgentEvent, { type: 'tool-call' }>, state: ToolLine['state']): void {
     const known = this.#tools.get(id);
     this.#tools.set(id, { type: 'tool', step: this.#step, id, name, arguments: written, ...known, state });
+  }
+
+  /** The call has started a turn. */
+  #ask({ call, agent }: Extract<AgentEvent, { type: 'nested' }>): void {
+    const line = this.#tools.get(call);
+    if (line) this.#tools.set(call, { ...line, agent });
   }
 
   #result({ id, content, isError, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {

@@ -38,8 +38,9 @@ export function standIn(
  * has no root: the recording knows.
  */
 function isBelowDepth(entry: string): boolean {
-  const { turn, attempts } = playing.getStore()?.recording ?? {};
-  return turn?.parent !== undefined && attempts?.every(({ tools }) => tools.every(({ name }) => name !== entry)) === true;
+  const recording = playing.getStore()?.recording;
+  if (!recording?.turn.parent) return false;
+  return recording.attempts.every((attempt) => attempt.tools.every(({ name }) => name !== entry));
 }
 
 /** The tools of the entry in the turn that is replayed; undefined outside of a turn. */

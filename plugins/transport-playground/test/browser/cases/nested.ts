@@ -110,6 +110,12 @@ export async function nested(t: Test, browser: Browser): Promise<void> {
     await page.ended(0);
     await client;
     t.equal(await card.getByText('Two bees.').count(), 1);
+    await page.button('Events').click();
+    const labels = page.page.locator('.event-label');
+    await labels.getByText('svc:nested tool_result', { exact: true }).waitFor();
+    t.equal(await labels.getByText('svc:nested text', { exact: true }).count(), 0, 'pieces of text show with the deltas');
+    await page.page.getByLabel('Show deltas').check();
+    await labels.getByText('svc:nested text', { exact: true }).first().waitFor();
     t.same(page.problems, []);
   });
 }
