@@ -157,7 +157,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
   'plugins/plugin-record': ['', 'commands', 'replay', 'record', 'format'],
   'plugins/store-sqlite': ['testing', '', 'tables', 'database', 'errors'],
-  'plugins/store-postgres': ['testing', '', 'tables', 'database', 'errors'],
+  'plugins/store-postgres': ['testing', '', 'shared', 'tables', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'auth', 'accepted', 'http', 'process', 'protocol', 'tools', 'errors'],
   'plugins/tool-http': ['', 'exchange', 'request', 'operation', 'schema', 'document', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],

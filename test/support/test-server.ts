@@ -54,16 +54,18 @@ export class TestServer {
   ) {}
 
   /**
-   * @param yaml the configuration; `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server.
+   * @param config as YAML, in which `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server; or
+   *   made for the URL of that.
    */
   static async start(
     t: Test,
-    yaml: string = TRANSPORTS + ASSISTANT,
+    config: string | ((models: string) => Exclude<Parameters<typeof startServer>[0], string>) = TRANSPORTS + ASSISTANT,
     { env, ...options }: StartServerOptions = {},
   ): Promise<TestServer> {
     const models = await ModelServer.start();
     t.teardown(() => models.close());
-    const server = await startServer(yaml, { env: { MODEL_URL: models.url, MODEL_KEY, ...env }, ...options });
+    const made = typeof config === 'string' ? config : config(models.url);
+    const server = await startServer(made, { env: { MODEL_URL: models.url, MODEL_KEY, ...env }, ...options });
     const app = new TestServer(server, models);
     t.teardown(() => (app.#stopped ? undefined : app.stop()));
     return app;

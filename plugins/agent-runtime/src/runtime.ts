@@ -26,11 +26,13 @@ import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
 import { StatelessConversation } from './sessions/conversation/stateless-conversation.js';
+import { OtherServers } from './sessions/other-servers.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { childRequest, sessionOf } from './sessions/store/session-of.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
+import { SharedRates } from './sessions/store/shared-rates.js';
 import { TurnRecovery } from './sessions/turn-recovery.js';
 import { assertTurnRequest } from './turn-request.js';
 
@@ -50,6 +52,8 @@ export class Runtime implements AgentRuntime {
   readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
   readonly #recovery: TurnRecovery;
+  readonly #sharedRates: SharedRates;
+  #others: OtherServers | undefined;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -66,6 +70,7 @@ export class Runtime implements AgentRuntime {
     @inject(AgentCardOperations) cards: AgentCardOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
     @inject(TurnRecovery) recovery: TurnRecovery,
+    @inject(SharedRates) sharedRates: SharedRates,
   ) {
     this.#context = context;
     this.#agents = agents;
@@ -81,6 +86,7 @@ export class Runtime implements AgentRuntime {
     this.cards = cards;
     this.#idempotency = idempotency;
     this.#recovery = recovery;
+    this.#sharedRates = sharedRates;
   }
 
   /** Finds parameters that no model of an agent supports, and agents that ask in a circle. */
@@ -96,6 +102,7 @@ export class Runtime implements AgentRuntime {
     const revision = await this.#agents.prepare(undefined, signal);
     this.#agents.activate(revision);
     await this.#recovery.start();
+    this.#sharedRates.start();
   }
 
   /**
@@ -130,6 +137,7 @@ export class Runtime implements AgentRuntime {
   /** @throws Error if turns had to be ended. */
   stop(signal: AbortSignal, within?: number): Promise<void> {
     this.#recovery.stop();
+    this.#sharedRates.stop();
     return this.#turns.stop(signal, within);
   }
 
@@ -139,6 +147,12 @@ export class Runtime implements AgentRuntime {
 
   list(principal: Principal): readonly TargetInfo[] {
     return this.#agents.revision.directory.list(principal);
+  }
+
+  get otherServers(): OtherServers | undefined {
+    const { shared } = this.#storage.store;
+    if (shared) this.#others ??= new OtherServers(this.#storage, shared);
+    return this.#others;
   }
 
   async ready(): Promise<boolean> {

@@ -2,6 +2,9 @@ import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboar
 import { checkConfig, configSchema } from './config.js';
 import { PostgresStore } from './postgres-store.js';
 
+/** Milliseconds. What may be temporary is tried again for 10 s. */
+const START_LIMIT = 20_000;
+
 export default definePlugin({
   name: '@plugboard/store-postgres',
   apiVersion: 1,
@@ -9,19 +12,20 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register({ config, clock, log, contribute }) {
-    const { url, schema, poolSize } = config;
+    const { url, listenUrl, schema, poolSize } = config;
     const quotas = { maxSessions: config.maxSessionsPerProject, maxBytes: parseSize(config.maxBytesPerProject) };
     const lease = parseDuration(config.lease);
-    const store = new PostgresStore({ url, schema, poolSize, lease, ttl: parseDuration(config.ttl), quotas, clock, log });
+    const ttl = parseDuration(config.ttl);
+    const store = new PostgresStore({ url, listenUrl, schema, poolSize, lease, ttl, quotas, clock, log });
     contribute(SessionStores, store);
     return {
-      start: (signal) => store.start(signal),
+      start: () => store.start(),
       stop: () => store.stop(),
       health: () => {
         const failure = store.failure();
         return failure ? { state: 'failed', reason: failure.message } : { state: 'ok' };
       },
-      startLimit: store.startLimit,
+      startLimit: START_LIMIT,
     };
   },
 });

@@ -1,4 +1,4 @@
-import type { Clock, Logger, SessionStore, StateStore } from '@plugboard/kernel';
+import type { SessionStore, StateStore } from '@plugboard/kernel';
 import type {
   ApprovalStore,
   DocumentStore,
@@ -10,6 +10,7 @@ import type {
   SessionId,
   SessionInfo,
   SessionPage,
+  SharedStore,
   StoredSession,
   StoredTurn,
   Summary,
@@ -18,102 +19,85 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, Sweeper, sizeOf } from '@plugboard/store-kit';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, sizeOf } from '@plugboard/store-kit';
 import { Database, type DatabaseOptions } from './database/database.js';
-import { Replica } from './database/replica.js';
 import { explainError, type Server } from './errors/postgres-error.js';
 import { notOpen, StoreError, type StoreErrorCode } from './errors/store-error.js';
+import { OpenStore, type PostgresStoreOptions } from './open-store.js';
 import { idColumns } from './tables/columns.js';
 import { recordColumns } from './tables/idempotency-table.js';
-import type { ProjectQuotas } from './tables/project-usage.js';
 import { newTurn } from './tables/session-table.js';
 import { stateColumns } from './tables/state-table.js';
-import { type RowCaps, StoreTables } from './tables/store-tables.js';
 
-interface PostgresStoreOptions extends Omit<DatabaseOptions, 'clock'> {
-  /** Milliseconds for which a server that was killed keeps the schema. */
-  readonly lease: number;
-  /** Milliseconds from a session's last turn to its expiry. */
-  readonly ttl: number;
-  readonly quotas: ProjectQuotas;
-  /** By default those of the contracts. */
-  readonly caps?: RowCaps | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-/** What exists between `start` and `stop`. */
-interface OpenStore {
-  readonly database: Database;
-  readonly leases: Database;
-  readonly tables: StoreTables;
-  readonly replica: Replica;
-  readonly sweeper: Sweeper;
-}
-
-/** Milliseconds that a start may take beyond the wait for the lease of a killed server. */
-const START_TIME = 20_000;
-/** Milliseconds that a renewal may take in the client: it is noticed in time that it fails. */
-const RENEWAL_TIMEOUT = 2_500;
 /** Errors that concern the store as a whole and not one turn. */
 const STORE_FAILURES: ReadonlySet<StoreErrorCode> = new Set(['unreachable', 'read_only', 'disk_full', 'refused']);
 
 /**
- * Keeps sessions in a schema of PostgreSQL that belongs to this server alone.
+ * Keeps sessions in a schema of PostgreSQL that several servers share.
  *
- * 1. `start` creates or migrates the schema, and takes its lease (replica.ts).
+ * 1. `start` creates or migrates the schema, and inserts this server's row, its lease (replica.ts).
  * 2. Each operation is one statement or one transaction, on a connection that is given back after
  *    it. A connection that fails costs a retry. A write is acknowledged when it is committed.
  * 3. A commit stores a turn if the session has the version that was loaded, and the server its
  *    lease. Both are checked by the statement that stores.
- * 4. From time to time some expired rows are deleted.
- * 5. `stop` gives the lease back.
+ * 4. Turns wait for those of other servers in the line of their session (shared/turn-line.ts).
+ * 5. From time to time some expired rows are deleted.
+ * 6. `stop` gives the lease back.
  */
 export class PostgresStore implements SessionStore {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => {
       const text = encodeMessageList(messages);
-      await this.#call(async ({ usage, pendingCalls }) => {
+      await this.#call(async ({ tables: { usage, pendingCalls } }) => {
         await usage.assertFits(owner.project, Buffer.byteLength(text));
         await pendingCalls.save(owner, keys, text);
       });
     },
-    find: (owner, keys) => this.#call(({ pendingCalls }) => pendingCalls.find(owner, keys)),
-    load: (owner, key) => this.#call(({ pendingCalls }) => pendingCalls.load(owner, key)),
+    find: (owner, keys) => this.#call(({ tables: { pendingCalls } }) => pendingCalls.find(owner, keys)),
+    load: (owner, key) => this.#call(({ tables: { pendingCalls } }) => pendingCalls.load(owner, key)),
   };
   readonly documents: DocumentStore = {
-    put: (id, name, text) => this.#call(({ documents }) => documents.put(id, name, text)),
-    get: (project, name, reserve) => this.#call(({ documents }) => documents.get(project, name, reserve)),
-    delete: (project, name) => this.#call(({ documents }) => documents.delete(project, name)),
+    put: (id, name, text) => this.#call(({ tables: { documents } }) => documents.put(id, name, text)),
+    get: (project, name, reserve) => this.#call(({ tables: { documents } }) => documents.get(project, name, reserve)),
+    delete: (project, name) => this.#call(({ tables: { documents } }) => documents.delete(project, name)),
   };
   readonly approvals: ApprovalStore = {
-    get: (project, ids, reserve) => this.#call(({ approvals }) => approvals.get(project, ids, reserve)),
-    find: (project, id) => this.#call(({ approvals }) => approvals.find(project, id)),
-    waiting: (project, page) => this.#call(({ approvals }) => approvals.waiting(project, page)),
-    replace: (read, change) => this.#call(({ approvals }) => approvals.replace(read, change)),
+    get: (project, ids, reserve) => this.#call(({ tables: { approvals } }) => approvals.get(project, ids, reserve)),
+    find: (project, id) => this.#call(({ tables: { approvals } }) => approvals.find(project, id)),
+    waiting: (project, page) => this.#call(({ tables: { approvals } }) => approvals.waiting(project, page)),
+    replace: (read, change) => this.#call(({ tables: { approvals } }) => approvals.replace(read, change)),
   };
   readonly idempotency: IdempotencyStore = {
     claim: (key, fingerprint, reserve) =>
       this.#claims.claim(key, fingerprint, () =>
-        this.#call(({ idempotency }, { id }) => idempotency.claim(id, key, fingerprint, reserve)),
+        this.#call(({ tables: { idempotency }, replica }) => idempotency.claim(replica.id, key, fingerprint, reserve)),
       ),
     put: async (record) => {
       const columns = recordColumns(record);
-      await this.#call(async ({ usage, idempotency }, { id }) => {
+      await this.#call(async ({ tables: { usage, idempotency }, replica: { id } }) => {
         await usage.assertFits(columns.project, columns.bytes);
         await idempotency.put(columns, id);
       });
       this.#claims.stored(record);
     },
-    release: (key) => this.#claims.release(key, () => this.#call(({ idempotency }, { id }) => idempotency.release(key, id))),
+    release: (key) =>
+      this.#claims.release(key, () => this.#call(({ tables: { idempotency }, replica }) => idempotency.release(key, replica.id))),
   };
   readonly state: StateStore = {
-    get: (entry, key) => this.#call(({ state }) => state.get(entry, key)),
-    change: (changes) => this.#call(({ state }) => state.change(changes)),
-    list: (entry, page) => this.#call(({ state }) => state.list(entry, page)),
+    get: (entry, key) => this.#call(({ tables: { state } }) => state.get(entry, key)),
+    change: (changes) => this.#call(({ tables: { state } }) => state.change(changes)),
+    list: (entry, page) => this.#call(({ tables: { state } }) => state.list(entry, page)),
   };
-  /** Milliseconds that `start` may take: as long as the lease of a killed server. */
-  readonly startLimit: number;
+  readonly shared: SharedStore = {
+    acquire: (id, turn, signal) => this.#call(({ line }) => line.acquire(id, turn, signal)),
+    endTurns: (id, why, signal, turnId) => this.#call(({ line }) => line.endTurns(id, why, signal, turnId)),
+    findTurn: (project, turnId) => this.#call(({ tables }) => tables.line.sessionOf(project, turnId)),
+    offer: (topic, open) => this.#open.offers.offer(topic, open),
+    read: (topic, signal) => this.#open.readers.read(topic, signal),
+    count: (uses) => this.#call(({ tables }) => tables.rates.count(uses)),
+    hold: (name, signal) => this.#call(({ holds }) => holds.hold(name, signal)),
+    now: () => this.#open.replica.now(),
+  };
   readonly #claims = new LocalClaims();
   readonly #options: PostgresStoreOptions;
   readonly #newDatabase: (options: DatabaseOptions) => Database;
@@ -126,44 +110,31 @@ export class PostgresStore implements SessionStore {
   constructor(options: PostgresStoreOptions, newDatabase = (given: DatabaseOptions) => new Database(given)) {
     this.#options = options;
     this.#newDatabase = newDatabase;
-    this.startLimit = options.lease + START_TIME;
     const { host, pathname, username } = new URL(options.url);
     const database = decodeURIComponent(pathname.slice(1)) || username;
     this.#server = { address: host, database, user: decodeURIComponent(username), schema: options.schema };
   }
 
-  /**
-   * @param signal ends the wait for another server's lease.
-   * @throws StoreError if the database cannot be used, or another server uses the schema.
-   */
-  async start(signal?: AbortSignal): Promise<void> {
-    const { lease, ttl, quotas, caps, clock, log } = this.#options;
-    const database = this.#newDatabase(this.#options);
-    const timeout = Math.min(RENEWAL_TIMEOUT, lease / 3);
-    const leases = this.#newDatabase({ timeout, ...this.#options, poolSize: 1, patience: 0 });
-    const replica = new Replica({ database: leases, server: this.#server, lease, clock, log });
-    try {
-      await replica.enter(database, signal);
-    } catch (error) {
-      database.close();
-      leases.close();
-      throw explainError(error, this.#server);
-    }
-    const tables = new StoreTables(database, quotas, ttl, caps);
-    this.#opened = { database, leases, tables, replica, sweeper: this.#newSweeper() };
+  /** @throws StoreError if the database cannot be used. */
+  async start(): Promise<void> {
+    const store = new OpenStore(this.#options, this.#server, this.#newDatabase);
+    await store.open();
+    this.#opened = store;
   }
 
   load(id: SessionId): Promise<StoredSession> {
-    return this.#call(({ history }) => history.load(id));
+    return this.#call(({ tables: { history } }) => history.load(id));
   }
 
   version(id: SessionId): Promise<number> {
-    return this.#call(({ sessions }) => sessions.version(id));
+    return this.#call(({ tables: { sessions } }) => sessions.version(id));
   }
 
   async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
-    await this.#call(({ turns }, { id: replica }) => turns.begin(id, turnId, text, replica, parent));
+    await this.#call(({ tables: { turns }, replica, line }) =>
+      turns.begin({ id, turnId, input: text, replica: replica.id, isInLine: line.has(turnId), parent }),
+    );
     this.#begun.add(turnId);
   }
 
@@ -174,31 +145,34 @@ export class PostgresStore implements SessionStore {
     const stored = newTurn({ id, expected, bodies: encodeMessages(messages), record: turn.record ?? null, user, title }, turnId);
     const record = answer && recordColumns(answer);
     const stateChanges = stateColumns(changed);
-    const hasBegun = turnId !== undefined && this.#begun.has(turnId);
-    await this.#call(async ({ usage, sessions, state, approvals, idempotency }, replica, database) => {
+    await this.#call(async ({ tables: { usage, sessions, state, approvals, idempotency }, replica, database, line }) => {
       if (turnId === undefined) await usage.assertFits(id.project, stored.bytes, idColumns(id));
       const columns = approvals.columns(asked);
-      await database.transaction(
-        async (query) => {
-          const session = await sessions.commit(query, stored, replica.id, hasBegun);
-          await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
-          if (asked.length > 0) await approvals.put(query, id.project, session, columns);
-          if (record) await idempotency.put(record, replica.id, query);
-        },
-        (query) => sessions.hasTurn(query, stored),
-      );
+      const hasRow = turnId !== undefined && (this.#begun.has(turnId) || line.has(turnId));
+      const store = () =>
+        database.transaction(
+          async (query) => {
+            const committed = await sessions.commit(query, stored, replica.id, hasRow);
+            await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
+            if (asked.length > 0) await approvals.put(query, id.project, committed.session, columns);
+            if (record) await idempotency.put(record, replica.id, query);
+            return committed.isAwaited;
+          },
+          (query) => sessions.hasTurn(query, stored),
+        );
+      await (hasRow ? line.ending(id, turnId, store) : store());
     });
     this.#claims.stored(answer);
     if (turnId !== undefined) this.#begun.delete(turnId);
   }
 
-  async abandon(_: SessionId, turnId: string): Promise<void> {
-    await this.#call(({ turns }) => turns.end(turnId));
+  async abandon(id: SessionId, turnId: string): Promise<void> {
+    await this.#call(({ line }) => line.leave(id, turnId));
     this.#begun.delete(turnId);
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
-    const found = await this.#call(({ turns }) => turns.recover());
+    const found = await this.#call(({ tables: { turns } }) => turns.recover());
     return this.#withoutErrors(found, 'an interrupted turn cannot be read and is skipped');
   }
 
@@ -206,44 +180,44 @@ export class PostgresStore implements SessionStore {
     const text = encodeMetadata(metadata);
     const bodies = encodeMessages(messages);
     const title = sessionTitle(messages) ?? null;
-    await this.#call(async ({ usage, sessions }) => {
+    await this.#call(async ({ tables: { usage, sessions } }) => {
       await usage.assertFits(id.project, Buffer.byteLength(text) + sizeOf(bodies), idColumns(id));
       await sessions.create(id, text, bodies, title);
     });
   }
 
   info(id: SessionId): Promise<SessionInfo | undefined> {
-    return this.#call(({ sessionInfo }) => sessionInfo.get(id));
+    return this.#call(({ tables: { sessionInfo } }) => sessionInfo.get(id));
   }
 
   find(project: string, conversation: string): Promise<SessionInfo | undefined> {
-    return this.#call(({ sessionInfo }) => sessionInfo.find(project, conversation));
+    return this.#call(({ tables: { sessionInfo } }) => sessionInfo.find(project, conversation));
   }
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
-    const found = await this.#call(({ sessionInfo }) => sessionInfo.list(project, page));
+    const found = await this.#call(({ tables: { sessionInfo } }) => sessionInfo.list(project, page));
     return this.#withoutErrors(found, 'a session cannot be read and is left out of a list');
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     const text = encodeMetadata(metadata);
-    await this.#call(({ sessions }) => sessions.setMetadata(id, text));
+    await this.#call(({ tables: { sessions } }) => sessions.setMetadata(id, text));
   }
 
   turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
-    return this.#call(({ history }) => history.turns(id, page));
+    return this.#call(({ tables: { history } }) => history.turns(id, page));
   }
 
   async putSummary(id: SessionId, version: number, { messages, text }: Summary): Promise<void> {
-    await this.#call(({ sessions }) => sessions.putSummary(id, version, { messages, text }));
+    await this.#call(({ tables: { sessions } }) => sessions.putSummary(id, version, { messages, text }));
   }
 
   async fork(id: SessionId, key: string, turns: number): Promise<void> {
-    await this.#call(({ forks }) => forks.fork(id, key, turns));
+    await this.#call(({ tables: { forks } }) => forks.fork(id, key, turns));
   }
 
   delete(id: SessionId): Promise<boolean> {
-    return this.#call(({ sessions }) => sessions.delete(id));
+    return this.#call(({ tables: { sessions } }) => sessions.delete(id));
   }
 
   /** Why the store does not work, if it does not: what the last renewal or statement found. */
@@ -258,28 +232,23 @@ export class PostgresStore implements SessionStore {
 
   async stop(): Promise<void> {
     const opened = this.#opened;
-    if (!opened) return;
     this.#opened = undefined;
-    opened.sweeper.stop();
-    try {
-      await opened.replica.leave();
-    } catch (error) {
-      const err = explainError(error, this.#server);
-      this.#options.log.warn({ err }, 'could not give the lease back: another server can start when it expires');
-    }
-    opened.database.close();
-    opened.leases.close();
+    await opened?.close();
+  }
+
+  get #open(): OpenStore {
+    if (!this.#opened) throw notOpen();
+    return this.#opened;
   }
 
   /** @throws StoreError, or what the work throws. */
-  async #call<T>(work: (tables: StoreTables, replica: Replica, database: Database) => Promise<T>): Promise<T> {
-    if (!this.#opened) throw notOpen();
-    const { tables, replica, database } = this.#opened;
+  async #call<T>(work: (store: OpenStore) => Promise<T>): Promise<T> {
+    const store = this.#open;
     try {
-      return await work(tables, replica, database);
+      return await work(store);
     } catch (error) {
       const explained = explainError(error, this.#server);
-      if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) replica.fail(explained);
+      if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
       throw explained;
     }
   }
@@ -287,17 +256,8 @@ export class PostgresStore implements SessionStore {
   /** Returns what could be read, and logs the errors of the rest. */
   #withoutErrors<T extends object>(found: readonly (T | BadRow)[], message: string): readonly T[] {
     return found.filter((item): item is T => {
-      if (item instanceof BadRow) this.#options.log.error({ err: explainError(item, this.#server) }, message);
+      if (item instanceof BadRow) this.#opened?.logBadRow(item, message);
       return !(item instanceof BadRow);
     });
-  }
-
-  #newSweeper(): Sweeper {
-    const { clock, log } = this.#options;
-    return new Sweeper(
-      clock,
-      () => this.#call((tables) => tables.sweep()),
-      (err) => log.warn({ err }, 'could not delete expired rows; will retry'),
-    );
   }
 }

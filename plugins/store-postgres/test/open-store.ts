@@ -1,5 +1,5 @@
 import type { Clock, Message, SessionStore } from '@plugboard/kernel';
-import type { SessionId } from '@plugboard/kernel/contracts';
+import type { SessionId, SessionLease } from '@plugboard/kernel/contracts';
 import { CapturedLog, ManualClock } from '@plugboard/testing';
 import { Database, type DatabaseOptions } from '../src/database/database.js';
 import { PostgresStore } from '../src/postgres-store.js';
@@ -52,9 +52,19 @@ class ClockedDatabase extends Database {
   }
 }
 
+export const NEVER = new AbortController().signal;
+
+/** Puts a turn in line and gets its lease. */
+export async function acquire({ shared }: PostgresStore, turnId: string, id: SessionId = ANNA): Promise<SessionLease> {
+  const result = await shared.acquire(id, { turnId, maxAhead: 9, title: 'a question' }, NEVER);
+  if (result.kind !== 'lease') throw new Error(`${turnId} got no lease: ${result.kind}`);
+  return result.lease;
+}
+
 export interface StoreSettings {
   clock?: Clock;
   url?: string;
+  listenUrl?: string;
   schema?: string;
   poolSize?: number;
   ttl?: number;
@@ -71,7 +81,22 @@ export function newSchema(): string {
   return `s${process.pid}_${++count}`;
 }
 
-const TABLES = ['turn', 'session', 'message', 'record', 'tombstone', 'pending_call', 'idempotency', 'state', 'usage', 'replica'];
+const TABLES = [
+  'turn',
+  'session',
+  'message',
+  'record',
+  'tombstone',
+  'pending_call',
+  'idempotency',
+  'state',
+  'usage',
+  'replica',
+  'rate',
+  'hold',
+  'interest',
+  'live',
+];
 
 /** Empties a schema, which takes less than making one. */
 export async function wipe(schema: string): Promise<void> {
@@ -79,7 +104,7 @@ export async function wipe(schema: string): Promise<void> {
   await query(TABLES.map((table) => `DELETE FROM "${schema}".${table}`).join(';'));
 }
 
-/** Ends the lease of a server that was killed or stopped, so that the test need not wait for it. */
+/** Ends the leases of servers that were killed or stopped: the test need not wait for that. */
 export async function endLease(schema: string): Promise<void> {
   const { query } = await realPostgres();
   await query(`UPDATE "${schema}".replica SET expires_at = clock_timestamp()`);

@@ -29,7 +29,7 @@ t.test('refuses a URL of another kind, and a lease that is too short or too long
   t.match(faults({ url, schema: 'a"; DROP SCHEMA public; --' }), [/^schema: /]);
 });
 
-t.test('fulfils the session store contract', async (t) => {
+t.test('PG-14 PG-20 PG-24 PG-27 fulfils the session store contract, alone and beside another server', async (t) => {
   const { url } = await realPostgres();
   const clock = new ManualClock();
   const { schema, close } = await openStore({ clock });
@@ -53,9 +53,13 @@ t.test('fulfils the session store contract', async (t) => {
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     return { process: child, open: () => endLease(own).then(() => openStore({ schema: own, clock: SYSTEM_CLOCK })) };
   };
+  const openTwo = async () => {
+    const one = await openStore({ clock: SYSTEM_CLOCK });
+    return [one, await openStore({ clock: SYSTEM_CLOCK, schema: one.schema })] as const;
+  };
   const register = (folder: string) => testContext(plugin, { folder, clock, config: { url: url() } });
   const openLimited = (quotas: StoreQuotas) => open({ quotas });
-  sessionStoreContract(t.test, { open: () => open(), clock, reopen, kill, openLimited, openCapped, register });
+  sessionStoreContract(t.test, { open: () => open(), clock, reopen, kill, openLimited, openCapped, openTwo, register });
 });
 
 t.test('leaves no connection, no row of a server and no timer behind when it stops', async (t) => {

@@ -10,7 +10,9 @@ interface Sent {
   answeredAt?: number;
 }
 
-/** Records every statement that this process sends, until the test is over. */
+type Config = string | { readonly text: string; readonly name?: string };
+
+/** Records every statement that the stores of this process send, until the test is over. */
 export function sentStatements(t: Test): readonly Sent[] {
   const sent: Sent[] = [];
   let ticks = 0;
@@ -18,8 +20,9 @@ export function sentStatements(t: Test): readonly Sent[] {
     ticks++;
     timer = setImmediate(tick);
   });
-  const original = pg.Client.prototype.query as (this: pg.Client, config: { text: string; name?: string }) => Promise<unknown>;
-  const recorded = async function (this: pg.Client, config: { text: string; name?: string }) {
+  const original = pg.Client.prototype.query as (this: pg.Client, config: Config, ...more: unknown[]) => Promise<unknown>;
+  const recorded = async function (this: pg.Client, config: Config, ...more: unknown[]) {
+    if (typeof config === 'string' || more.length > 0) return original.call(this, config, ...more); // of the test
     const one: Sent = { text: config.text, named: config.name !== undefined, client: this, sentAt: ticks };
     sent.push(one);
     try {

@@ -1,78 +1,120 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { VersionConflict } from '@plugboard/kernel/contracts';
-import { eventually } from '@plugboard/testing';
+import { LeaseEnded, VersionConflict } from '@plugboard/kernel/contracts';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { ANNA, endLease, HOUR, loaded, newSchema, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
+import { ANNA, acquire, endLease, HOUR, loaded, NEVER, newSchema, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
+import { sentStatements } from './sent-statements.js';
+import { TcpProxy } from './tcp-proxy.js';
 
 const PAUSED = fileURLToPath(new URL('fixtures/paused.mjs', import.meta.url));
 const EXPIRE = "UPDATE plugboard.replica SET expires_at = clock_timestamp() - interval '1 second'";
 
-t.test('PG-4 of five servers that start at once on an empty database one migrates, and PostgreSQL logs no error', async (t) => {
+t.test('PG-4 five servers that start at once on an empty database all run, and PostgreSQL logs no error', async (t) => {
   const postgres = await realPostgres();
   const url = postgres.url(await postgres.createDatabase());
   const before = postgres.log().length;
   const schema = newSchema();
-  const starts = await Promise.allSettled(
-    [1, 2, 3, 4, 5].map(() => openStore({ url, schema, lease: 5_000, clock: SYSTEM_CLOCK })),
-  );
-  const started = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  t.equal(started.length, 1);
-  for (const one of started) await one.close();
-  const refused = starts.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-  for (const reason of refused) {
-    t.match(reason, {
-      code: 'in_use',
-      message: /^the schema "s\w+" is in use by another server \(\S+, process \d+\): one server at a time uses a schema\. Stop/,
-    });
-  }
+  const started = await Promise.all([1, 2, 3, 4, 5].map(() => openStore({ url, schema, clock: SYSTEM_CLOCK })));
+  const [first, ...others] = started;
+  await first?.store.commit(ANNA, { expected: 0, messages: turn(1) });
+  for (const { store } of others) t.equal(await store.version(ANNA), 1);
+  for (const { close } of started) await close();
   t.notMatch(postgres.log().slice(before), /ERROR|FATAL/);
 });
 
-t.test('the schema of a killed server is free after its lease', async (t) => {
-  const { query, schema, close } = await openStore({ clock: SYSTEM_CLOCK });
-  await close();
-  const set = "INSERT INTO plugboard.replica (name, expires_at) VALUES ('dead', clock_timestamp() + interval '1 second')";
-  await query(set);
-  const next = await openStore({ schema, clock: SYSTEM_CLOCK, lease: 5_000 });
-  t.teardown(next.close);
-  t.match(next.logs, [{ level: 'info', server: 'dead', msg: /waiting until it renews its lease or loses it/ }]);
-});
-
-t.test('PG-13 a server that has lost its lease commits nothing, also when it has a new one', async (t) => {
+t.test('PG-13 PG-15 a server whose row has expired commits nothing, and goes on with a new one', async (t) => {
   const { store, query, rows, logs, close } = await openStore({ clock: SYSTEM_CLOCK, lease: 5_000 });
   t.teardown(close);
-  await store.begin(ANNA, { turnId: 'turn_1', input: turn(1) });
-  await store.begin(session('ben'), { turnId: 'turn_2', input: turn(1) });
+  await acquire(store, 'turn_1');
+  await acquire(store, 'turn_2', session('ben'));
+  const lease = await acquire(store, 'turn_3', session('dan'));
+  t.equal(lease.isHeld, true);
+  for (const [key, turnId] of Object.entries({ anna: 'turn_1', dan: 'turn_3' })) {
+    await store.begin(session(key), { turnId, input: turn(1) });
+  }
+  const right = await store.shared.hold('key', NEVER);
   await query(EXPIRE);
-  const refused = { code: 'lease_ended', message: /another server may have the session: nothing was stored/ };
+  const refused = { name: 'LeaseEnded', why: 'expired', message: /another server may have the session: nothing was stored/ };
   await t.rejects(store.commit(ANNA, { turnId: 'turn_1', expected: 0, messages: turn(1) }), refused);
   await t.rejects(store.commit(session('cleo'), { expected: 0, messages: turn(1) }), refused);
-  await t.rejects(store.begin(session('cleo'), { turnId: 'turn_3', input: turn(1) }), refused);
+  await t.rejects(store.begin(session('ben'), { turnId: 'turn_2', input: turn(1) }), refused);
+  await t.rejects(store.begin(session('cleo'), { turnId: 'turn_9', input: turn(1) }), refused);
+  await t.rejects(acquire(store, 'turn_4'), refused);
   await eventually(() => logs.some(({ msg }) => /the lease of this server had expired/.test(String(msg))));
-  await t.rejects(store.commit(session('ben'), { turnId: 'turn_2', expected: 0, messages: turn(1) }), refused);
+  t.match(lease.signal.reason, refused);
+  t.equal(lease.isHeld, false);
+  t.match(right.signal.reason, refused);
+  await t.rejects(store.commit(session('dan'), { turnId: 'turn_3', expected: 0, messages: turn(1) }), refused);
   t.strictSame([await rows('session'), await rows('message'), await rows('usage')], [0, 0, 0]);
-  await store.abandon(session('ben'), 'turn_2');
-  await store.begin(session('ben'), { turnId: 'turn_4', input: turn(1) });
-  await store.commit(session('ben'), { turnId: 'turn_4', expected: 0, messages: turn(1) });
+  await acquire(store, 'turn_5');
+  await store.begin(ANNA, { turnId: 'turn_5', input: turn(1) });
+  await store.commit(ANNA, { turnId: 'turn_5', expected: 0, messages: turn(1) });
 });
 
-t.test('PG-13 a server whose schema another one has taken over stays not ready, and takes it back', async (t) => {
-  const first = await openStore({ clock: SYSTEM_CLOCK, lease: 5_000 });
-  t.teardown(first.close);
+t.test('PG-15 PG-16 two thirds of the lease after the last renewal a server ends its turns, without a query', async (t) => {
+  const postgres = await realPostgres();
+  const proxy = await TcpProxy.start(t, postgres.port);
+  const clock = new ManualClock();
+  const { store, rows, close } = await openStore({ url: proxy.through(postgres.url()), clock, lease: 15_000, patience: 0 });
+  t.teardown(close);
+  const lease = await acquire(store, 'turn_1');
+  const sent = sentStatements(t);
+  clock.advance(4_999);
+  t.equal(lease.isHeld, true);
+  t.strictSame(sent, [], 'asked of the clock');
+  proxy.onRequest = () => false;
+  proxy.cut();
+  clock.advance(5_000);
+  t.equal(lease.isHeld, true);
+  clock.advance(1);
+  t.equal(lease.isHeld, false);
+  t.match(lease.signal.reason, { why: 'expired' });
+  await eventually(async () => !(await store.health()).ok);
+  await t.rejects(store.abandon(ANNA, 'turn_1'), { code: 'unreachable' });
+  proxy.onRequest = () => true;
+  await eventually(async () => {
+    clock.advance(1_000);
+    return (await store.health()).ok && (await rows('turn')) === 0;
+  });
+  t.equal((await acquire(store, 'turn_2')).version, 0, 'what it could not remove then is removed');
+});
+
+t.test('PG-17 what a killed server ran is taken over once, by the next turn or by `recover`', async (t) => {
+  const first = await openStore({ clock: SYSTEM_CLOCK });
+  const servers = [await openStore({ schema: first.schema }), await openStore({ schema: first.schema })];
+  for (const { close } of [first, ...servers]) t.teardown(close);
+  for (const key of ['anna', 'ben']) {
+    await acquire(first.store, `turn_of_${key}`, session(key));
+    await first.store.begin(session(key), { turnId: `turn_of_${key}`, input: turn(1) });
+  }
+  void acquire(first.store, 'waits').catch(() => {});
+  await eventually(async () => (await first.rows('turn')) === 3);
+  await first.query(`${EXPIRE} WHERE id = (SELECT min(id) FROM plugboard.replica)`);
+  const [one, two] = servers.map(({ store }) => store);
+  if (!one || !two) throw new Error('no servers');
+  const lease = await acquire(one, 'turn_1');
+  t.same(lease.interrupted, { id: ANNA, turnId: 'turn_of_anna', input: turn(1) });
+  const found = await Promise.all([one.recover(), two.recover(), one.recover()]);
+  t.same(found.flat(), [{ id: session('ben'), turnId: 'turn_of_ben', input: turn(1) }]);
+  await one.commit(ANNA, { turnId: 'turn_1', expected: 0, messages: turn(7) });
+  await t.rejects(first.store.commit(ANNA, { turnId: 'turn_of_anna', expected: 0, messages: turn(1) }), VersionConflict);
+  await t.rejects(first.store.commit(session('ben'), { turnId: 'turn_of_ben', expected: 0, messages: turn(1) }), LeaseEnded);
+  t.same(await loaded(two, ANNA), { version: 1, messages: turn(7) });
+});
+
+t.test('PG-17 an interrupted turn that cannot be read is skipped, and logged', async (t) => {
+  const first = await openStore();
+  const second = await openStore({ schema: first.schema });
+  t.teardown(second.close);
+  await acquire(first.store, 'turn_1');
   await first.store.begin(ANNA, { turnId: 'turn_1', input: turn(1) });
-  await first.query('DELETE FROM plugboard.replica');
-  const second = await openStore({ schema: first.schema, clock: SYSTEM_CLOCK });
-  t.same(await second.store.recover(), [{ id: ANNA, turnId: 'turn_1', input: turn(1) }]);
-  await second.store.commit(ANNA, { expected: 0, messages: turn(7) });
-  await t.rejects(first.store.commit(ANNA, { turnId: 'turn_1', expected: 0, messages: turn(1) }), VersionConflict);
-  await eventually(async () => !(await first.store.health()).ok);
-  t.match(await first.store.health(), { ok: false, reason: /is in use by another server/ });
-  await second.close();
-  await eventually(async () => (await first.store.health()).ok);
-  t.same(await loaded(first.store, ANNA), { version: 1, messages: turn(7) });
+  await first.query("UPDATE plugboard.turn SET input = '{}'");
+  await first.close();
+  t.equal((await acquire(second.store, 'turn_2')).interrupted, undefined);
+  t.match(second.logs, [{ level: 'error', msg: 'an interrupted turn cannot be read and is skipped' }]);
 });
 
 t.test('PG-13 a process that was stopped for longer than its lease commits nothing when it goes on', async (t) => {
@@ -94,7 +136,7 @@ t.test('PG-13 a process that was stopped for longer than its lease commits nothi
   child.stdin.write('go on\n');
   child.kill('SIGCONT');
   await once(child, 'close');
-  t.equal(told, 'begun\nanna VersionConflict\nben lease_ended\n');
+  t.equal(told, 'begun\nanna VersionConflict\nben LeaseEnded\n');
   t.same(await loaded(store, ANNA), { version: 1, messages: turn(7) });
   t.equal(await store.version(session('ben')), 0);
 });

@@ -200,3 +200,13 @@ t.test('AG-9 a call of a grandchild waits with the call of the root', async (t) 
   t.strictSame(resultsOf(events), [{ content: 'Below: line 1', isError: false }]);
   t.strictSame([asked('root').length, asked('child').length, asked('grandchild').length], [2, 2, 2]);
 });
+
+t.test('AG-9 agents that ask in a circle may need approval if one of them does', async (t) => {
+  const { run } = await family(t, {
+    agents: { root: { tools: ['helper'] }, child: { tools: ['back'] } },
+    tools: { helper: asking('child'), back: asking('root', { depth: 1 }) },
+    plays: { root: () => ({ text: 'Hello.' }) },
+  });
+  const [started] = await collect(run('root', { session: { key: 's' } }));
+  t.match(started, { type: 'started', mayAsk: undefined }, 'none does');
+});

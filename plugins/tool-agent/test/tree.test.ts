@@ -356,3 +356,35 @@ t.test('a slow reader of the turn slows its children down', async (t) => {
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }
+
+t.test('AG-6 calls that wait for their place end with the turn', async (t) => {
+  const { model, run, asked } = await family(t, {
+    agents: { root: { tools: ['again'] } },
+    tools: { again: asking('root', { depth: 2, maxChildren: 1 }) },
+    plays: {
+      root: (_, nth) =>
+        nth < 3 ? calls(['again', 'left'], ['again', 'right']) : { text: ['Still thinking', new Promise(() => {})] },
+    },
+  });
+  const turn = run('root');
+  const reading = collect(turn);
+  const endless = await model.received(3);
+  await turn.cancel();
+  t.equal(await endless.ended, 'aborted');
+  t.match((await reading).at(-1), { failure: { code: 'turn_cancelled' } });
+  t.equal(asked('root').length, 3, 'the root, one child and one grandchild: the others waited');
+});
+
+t.test('AG-6 the disconnect of a caller reaches a child', async (t) => {
+  const caller = new AbortController();
+  const { model, run } = await family(t, {
+    agents: { root: { tools: ['helper'] }, child: { onDisconnect: 'continue' } },
+    tools: { helper: asking('child', { session: 'parent' }) },
+    plays: { root: askOnce('helper'), child: () => ({ text: ['Still thinking', new Promise(() => {})] }) },
+  });
+  const reading = collect(run('root', { session: { key: 's' }, signal: caller.signal }));
+  const endless = await model.received(2);
+  caller.abort();
+  t.equal(await endless.ended, 'aborted');
+  t.match((await reading).at(-1), { failure: { code: 'abandoned' } });
+});

@@ -69,7 +69,7 @@ t.test('MCP-9 a turn keeps the tools that it began with; the next one has the ch
 
 t.test('MCP-6 MCP-18 a call whose stream breaks is repeated with its key, if its tool is keyed or only reads', async (t) => {
   const mcp = await mcpServer(t, 'new');
-  /** The keys of the calls of a tool that breaks off its first answer, and what the model is told. */
+  /** The keys of the calls of a tool whose first answer breaks off, and what the model is told. */
   const broken = async (tool: 'echo' | 'write', isKeyed: boolean) => {
     const { model, ask } = await wholeServer(t, mcp.url, isKeyed);
     const before = mcp.of('tools/call').length;

@@ -234,3 +234,11 @@ t.test('pages of any size are together all turns, each once', async (t) => {
   for (const after of ['', 'turn_', `turn_${'0'.repeat(40)}_1`, `turn_${DIGEST}_0`, `msg_${DIGEST}_1_0`])
     t.equal(await readTurns(ID, read, { limit: 1, order: 'asc', after }, new Page({ limit: 1, maxBytes: 1 })), false, after);
 });
+
+t.test('TC-2 the status of a call says that its effect is unknown', async (t) => {
+  const { record, messages } = TURN;
+  if (!record) throw new Error('the turn has a record');
+  const calls = record.calls.map((call) => (call.id === 'a' ? { ...call, state: 'unknown' as const } : call));
+  const [call] = turnEntry({ turn: 3, messages, record: { ...record, calls } }, VIEW).calls;
+  t.match(call, { status: 'unknown', error: 'The tool failed: no such file' });
+});

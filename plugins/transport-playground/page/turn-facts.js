@@ -98,8 +98,8 @@ function applyNestedFacts({ items }, { calls = [] }) {
 }
 
 /**
- * Writes the times of calls and of reasoning to their items, and which calls have an unknown effect:
- * the protocol has no word for that. @param {Turn} turn
+ * Writes the times of calls and of reasoning to their items, and which calls have an unknown
+ * effect, for which the protocol has no word. @param {Turn} turn
  */
 function applyTimes({ facts: all, items }) {
   for (const { item_id, duration_ms, status } of all.flatMap(({ calls = [] }) => calls)) {

@@ -14,8 +14,8 @@
  * @property {string} arguments JSON text, perhaps incomplete
  * @property {string | null} output
  * @property {string | null} error
- * @property {'running' | 'ok' | 'failed' | 'unknown' | 'stopped' | 'waiting' | 'approved' | 'denied'} status
- *   the last three are of a call that a person decides about
+ * @property {'running' | 'ok' | 'failed' | 'unknown' | 'stopped' | 'waiting' | 'approved' |
+ *   'denied'} status the last three are of a call that a person decides about
  * @property {string} approvalId of the request for approval; empty if nobody was asked
  * @property {boolean} isOurs
  * @property {string} callId of a call that is left to the client

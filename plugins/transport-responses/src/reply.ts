@@ -1,5 +1,5 @@
 import { TurnError } from '@plugboard/kernel/contracts';
-import { type EventReader, type LiveResponse, typeOfEvent } from '@plugboard/open-responses';
+import { type ResumedResponse, typeOfEvent } from '@plugboard/open-responses';
 import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
 
@@ -15,7 +15,7 @@ export function onAbort(signal: AbortSignal, run: () => void): void {
  * Cancels a response when the drain time of the server is over: the reason of its signal is a
  * `TurnError` then. Clients receive the terminal event.
  */
-export function cancelWhenStopped(response: LiveResponse, signal: AbortSignal): void {
+export function cancelWhenStopped(response: ResumedResponse['response'], signal: AbortSignal): void {
   onAbort(signal, () => {
     if (signal.reason instanceof TurnError) response.cancel(signal.reason);
   });
@@ -28,7 +28,7 @@ export function cancelWhenStopped(response: LiveResponse, signal: AbortSignal): 
  * @param onEnd called when nothing more will be written.
  */
 export function streamReply(
-  reader: EventReader,
+  reader: ResumedResponse['reader'],
   encoder: StreamEncoder,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
@@ -55,7 +55,7 @@ export function framesOf(events: readonly string[], { before, after }: StreamEnc
 }
 
 /** The events of a response as they come. Joins those that arrived together into one write. */
-async function* bodyOf(reader: EventReader, encoder: StreamEncoder, onEnd: () => void): AsyncGenerator<string> {
+async function* bodyOf(reader: ResumedResponse['reader'], encoder: StreamEncoder, onEnd: () => void): AsyncGenerator<string> {
   try {
     for (let events = await reader.next(); events !== undefined; events = await reader.next()) {
       const frames = framesOf(events, encoder);

@@ -9,7 +9,7 @@ import { modelOf, Sender } from './sender.js';
 import { ENTRIES, type Entry, FILES, POINTS } from './server-files.js';
 
 /** Answers that are cut, and calls that are killed, at least. */
-const CUTS = rounds({ short: 10, long: 300, soak: 10_000 });
+const CUTS = rounds({ short: 10, long: 150, soak: 10_000 });
 const SESSIONS = rounds({ short: 6, long: 12, soak: 30 });
 /** What a client does at most in one life of the server. */
 const MOVES = 8;

@@ -6,8 +6,8 @@ import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event
 /**
  * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
  * results, in the order of the calls. Results before the first step, of calls of an earlier turn
- * that were approved or resumed, come first. Text after the results is a message of its own. Text that arrives
- * escaped stays escaped until the message is needed.
+ * that were approved or resumed, come first. Text after the results is a message of its own. Text
+ * that arrives escaped stays escaped until the message is needed.
  *
  * @experimental
  */

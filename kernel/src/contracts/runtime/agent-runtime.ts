@@ -4,7 +4,9 @@ import type { Principal } from '../callers/principal.js';
 import type { AgentEvent, Failure, TurnError } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { ToolDeclaration } from '../model/model-connector.js';
+import type { SessionId } from '../store/conversation-store.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
+import type { SharedStore } from '../store/shared-store.js';
 import type { ToolCall } from '../tools/tool-source.js';
 import type { Account } from './account.js';
 import type { AgentCards } from './agent-cards.js';
@@ -55,6 +57,8 @@ export interface AgentRuntime {
   readonly approvals?: Approvals;
   /** What callers may know of agents. Absent if the runtime tells nothing. */
   readonly cards?: AgentCards;
+  /** What other servers do that serve the same sessions. Absent if there can be none. */
+  readonly otherServers?: OtherServers | undefined;
   /** Whether turns can run now: with an agent, a model and a working store, before the stop. */
   ready(): Promise<boolean>;
   /**
@@ -71,6 +75,17 @@ export interface AgentRuntime {
    * Absent if the runtime has no such limits.
    */
   countRequest?(principal: Principal): RequestCount;
+}
+
+/**
+ * Turns at other servers, by the ids of their requests (`TurnRequest.id`), and what servers show
+ * each other: see `SharedStore.offer` and `read`. All methods reject with a `TurnError`.
+ */
+interface OtherServers extends Pick<SharedStore, 'offer' | 'read'> {
+  /** The session in whose line the turn is, if the principal reaches it. Undefined: in none. */
+  find(id: string, principal: Principal): Promise<SessionId | undefined>;
+  /** Ends such a turn. Resolves when it has left the line; with false if there was none. */
+  cancel(id: string, principal: Principal): Promise<boolean>;
 }
 
 /**
@@ -326,6 +341,8 @@ export interface SessionRequest {
   readonly user?: string | undefined;
   /** What happens if the session is busy. Defaults to the agent's `onBusy`. */
   readonly busy?: BusyMode | undefined;
+  /** Refuses the turn with `session_busy` if the session has another number of turns by then. */
+  readonly turns?: number | undefined;
   /** Equal for a retry by the same caller, which joins the running or waiting turn. */
   readonly fingerprint?: string | undefined;
 }

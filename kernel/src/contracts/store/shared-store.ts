@@ -11,7 +11,8 @@ import type { InterruptedTurn, SessionId } from './conversation-store.js';
  * 2. A turn, or work between turns such as a deletion, calls `acquire` first. It gets the lease of
  *    its session when the turns that came earlier, on any server, are over.
  * 3. With the lease it loads, begins and commits as without one. `commit` and `begin` check the
- *    lease, and throw `LeaseEnded`. `commit` or `abandon` gives it back, also without a `begin`.
+ *    lease, and throw `LeaseEnded`. `commit`, also one that fails, or `abandon` gives it back, also
+ *    without a `begin`.
  * 4. A turn that is about to send something, or to run a tool, reads `SessionLease.isHeld`, which
  *    costs nothing. Where the lease ends before the turn does, `SessionLease.signal` aborts.
  * 5. `recover` is called every 5 seconds. A turn of a dead server that began is returned once over
@@ -40,7 +41,7 @@ export interface SharedStore {
    * Resolves when they have left the line; those of a server that does not answer when its lease
    * has ended. A turn that is being committed may still succeed. Does nothing without such turns.
    */
-  endTurns(id: SessionId, why: TurnEnd, signal: AbortSignal, turnId?: string): Promise<void>;
+  endTurns(id: SessionId, why: EndReason, signal: AbortSignal, turnId?: string): Promise<void>;
   /** The session in whose line a turn of the project is. Undefined: it is in none. */
   findTurn(project: string, turnId: string): Promise<SessionId | undefined>;
   /**
@@ -63,7 +64,8 @@ export interface SharedStore {
    * Adds to buckets of a minute that all servers share: each admits `perMinute` requests, and
    * drains evenly.
    *
-   * @returns for each, by how many requests it is over its limit, 0 if it is not, fractions too
+   * @returns for each, how many requests it lacks until it is full again, fractions too: more than
+   * `perMinute` where servers have admitted too many
    */
   count(uses: readonly RateUse[]): Promise<readonly number[]>;
   /** Waits until this caller alone holds a name of up to 512 bytes, over all servers. */
@@ -91,6 +93,7 @@ export interface TurnArrival {
   readonly fingerprint?: string | undefined;
   /** What `SessionInfo` shows of a session that this turn will create. */
   readonly user?: string | undefined;
+  /** Empty if it has none. Absent for work between turns, which `isRunning` does not count. */
   readonly title?: string | undefined;
 }
 
@@ -116,7 +119,7 @@ export interface SessionLease {
 }
 
 /** Why a turn is asked to end. @experimental */
-type TurnEnd = 'cancelled' | 'interrupted' | 'deleted';
+export type EndReason = 'cancelled' | 'interrupted' | 'deleted';
 
 /**
  * A turn no longer has its place in line, and nothing of it was stored. `expired`: its server was
@@ -131,9 +134,9 @@ export class LeaseEnded extends Error {
     recognizeAcrossCopies(LeaseEnded, 'LeaseEnded');
   }
 
-  readonly why: TurnEnd | 'expired';
+  readonly why: EndReason | 'expired';
 
-  constructor(why: TurnEnd | 'expired') {
+  constructor(why: EndReason | 'expired') {
     super(
       why === 'expired'
         ? 'this server has lost its lease, and another server may have the session: nothing was stored'

@@ -39,8 +39,8 @@ export interface PluginState {
   ): Promise<readonly { readonly key: string; readonly value: unknown }[]>;
   /**
    * Changes for `apply`, or to store with others, all or nothing. `undefined` removes a key.
-   * @param options.expected values that keys must still have, as in `compareAndSet`. A turn whose
-   * changes expect other values is not stored, and fails with `session_busy`.
+   * @param options.expected values that keys must still have, as in `compareAndSet`. If one has
+   * another, nothing is stored, nor what the changes are stored with.
    */
   changes(
     values: Readonly<Record<string, unknown>>,

@@ -66,7 +66,8 @@ export class InterruptedTurns {
       if (calls.length > 0) await this.#keepCalls(turn, calls, commits);
       else await this.#keepInput(turn, commits);
     } catch (error) {
-      this.#log.error({ err: error, turn_id: turn.turnId }, 'could not store the input of an interrupted turn');
+      const what = calls.length > 0 ? 'calls' : 'input';
+      this.#log.error({ err: error, turn_id: turn.turnId }, `could not store the ${what} of an interrupted turn`);
     }
   }
 

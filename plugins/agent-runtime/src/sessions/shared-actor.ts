@@ -107,7 +107,7 @@ export class SharedActor extends SessionActor {
   #acquire(turn: TurnTask): Promise<Arrived> {
     const { line, queueLimit } = this.#options;
     const { turnId, fingerprint, signal, request } = turn;
-    const title = sessionTitle(request.messages);
+    const title = isChild(turn) ? undefined : sessionTitle(request.messages); // lists show what has one
     const arrival = { turnId, fingerprint, user: request.session?.user, title };
     const mode = onBusy(turn);
     if (mode === 'interrupt') return line.takeOver(arrival, 'interrupted', signal);

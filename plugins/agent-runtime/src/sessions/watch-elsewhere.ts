@@ -10,12 +10,26 @@ import type { SessionStorage } from './store/session-storage.js';
 /** Bytes that the readers of a turn at other servers may be behind. Then they see it end. */
 const MAX_BEHIND = 4 * 2 ** 20;
 
+/** Milliseconds for which a turn that has ended is shown to servers that have not seen it yet. */
+const SHOWN_AFTER_END = 1_000;
+
 /** Events that come often, and change little of the record of a turn. */
 const PIECES: ReadonlySet<AgentEvent['type']> = new Set(['text', 'reasoning', 'tool-call-delta', 'tool-progress', 'extra']);
 
-/** Shows a turn to those who watch its session at other servers, until it has ended. */
+/** Shows a turn to those who watch its session at other servers, until a while after its end. */
 export function showElsewhere(turn: TurnTask, conversation: string, shared: SharedStore, ambient: Ambient): void {
-  turn.defer(shared.offer(topicOfSession(conversation), (signal) => textsOf(turn, watchOf(turn, signal, ambient))));
+  const { clock } = ambient;
+  let end = Number.POSITIVE_INFINITY;
+  /** By the time of the store. */
+  const endedAt = () => (turn.hasEnded ? shared.now() - (clock.monotonic() - end) : undefined);
+  const open = (signal: AbortSignal) => textsOf(turn, watchOf(turn, signal, ambient), endedAt);
+  const withdraw = shared.offer(topicOfSession(conversation), open);
+  turn.defer(() => {
+    end = clock.monotonic();
+    // One that was refused, or cancelled while it waited, is not worth showing.
+    if (turn.recorder) clock.after(SHOWN_AFTER_END, withdraw);
+    else withdraw();
+  });
 }
 
 /** It begins at once, also if its first text is asked for when the turn has ended. */
@@ -25,11 +39,16 @@ function watchOf(turn: TurnTask, signal: AbortSignal, ambient: Ambient): Session
   return watch;
 }
 
-async function* textsOf(turn: TurnTask, watch: SessionWatch): AsyncGenerator<string> {
+async function* textsOf(turn: TurnTask, watch: SessionWatch, endedAt: () => number | undefined): AsyncGenerator<string> {
+  const { terminal, soFar } = turn;
   for (const watched of watch.turns) {
     const { id, target, createdAt, messages, size, approvals, isWaiting, ahead } = watched;
-    const seen = { id, createdAt, messages, size, approvals, isWaiting, ahead };
+    const seen = { id, createdAt, messages, size, approvals, isWaiting, ahead, endedAt: endedAt() };
     yield JSON.stringify({ ...seen, agent: target.name, turnId: turn.turnId } satisfies RemoteHead);
+  }
+  if (terminal) {
+    void watch.return();
+    yield JSON.stringify({ batch: [...soFar, terminal], record: turn.record } satisfies RemoteBatch);
   }
   for await (const { batch } of watch) {
     const record = batch.every(({ type }) => PIECES.has(type)) ? undefined : turn.record;
@@ -55,20 +74,22 @@ export async function watchElsewhere(
   const { storage, shared, targetOf } = elsewhere;
   const line = new SessionLine(id, storage, shared);
   const turns = new Map<string, RemoteTurn>();
-  const begin = (offer: string, text: string) => {
+  const begin = (offer: string, text: string, startedAt: number) => {
     const head = JSON.parse(text) as RemoteHead;
     const target = targetOf(head.agent);
-    if (!target) return;
+    // One that ended before is among the stored turns.
+    if (!target || (head.endedAt ?? Number.POSITIVE_INFINITY) < startedAt) return;
     const { signal: never } = new AbortController();
     const turn = new RemoteTurn(head, target, () => line.endTurns('cancelled', never, head.turnId));
     turns.set(offer, turn);
     watch.addCursor(turn);
   };
   try {
+    const startedAt = shared.now();
     for await (const { offer, text } of shared.read(topicOfSession(conversationId(id)), signal)) {
       const turn = turns.get(offer);
       if (!turn) {
-        if (text !== undefined) begin(offer, text);
+        if (text !== undefined) begin(offer, text, startedAt);
         continue;
       }
       if (text !== undefined) turn.receive(text);

@@ -58,6 +58,8 @@ export interface EncoderOptions {
  */
 export class ResponseEncoder {
   readonly id: string;
+  /** The opaque id or the name of its session. May change until its turn begins. */
+  conversation: string | undefined;
   readonly #object: ResponseObject;
   readonly #numbers: EventNumbers;
   readonly #options: EncoderOptions;
@@ -88,6 +90,7 @@ export class ResponseEncoder {
     this.#object = new ResponseObject(head);
     this.#numbers = new EventNumbers(options.streamId);
     this.#options = options;
+    this.conversation = options.conversation;
     this.#extras = new ExtrasCollector(options.seal);
   }
 
@@ -209,7 +212,8 @@ export class ResponseEncoder {
 
   /** `svc:session.state`. */
   #showSession(state: 'running' | 'idle', out: string[]): void {
-    const { extensions, conversation } = this.#options;
+    const { extensions } = this.#options;
+    const { conversation } = this;
     if (!extensions || conversation === undefined || this.#turn === undefined) return;
     const fields = `"conversation":${JSON.stringify(conversation)},"state":"${state}","turn":${this.#turn}`;
     out.push(this.#numbers.event('svc:session.state', fields));

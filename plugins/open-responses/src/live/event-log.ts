@@ -39,6 +39,11 @@ export class EventLog {
     this.#onReaders = onReaders;
   }
 
+  /** The sequence number of the oldest event that is kept. */
+  get first(): number {
+    return this.#first;
+  }
+
   /** The sequence number that the next event will have. */
   get end(): number {
     return this.#first + this.#events.length;

@@ -1,7 +1,8 @@
-import type { Clock, PluginContext, Principal } from '@plugboard/kernel';
-import { heapLimit } from '@plugboard/kernel/contracts';
+import { AgentRuntimes, type Clock, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
+import { type AgentRuntime, heapLimit } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { LiveResponse } from './live-response.js';
+import { offerResponse } from './offered-response.js';
 
 /** Milliseconds for which the events of a stored response are kept after its end. */
 const KEPT_AFTER_END = 120_000;
@@ -12,6 +13,8 @@ interface Entry {
   readonly response: LiveResponse;
   readonly project: string;
   readonly agent: string;
+  /** Hides it from other servers. Absent if there can be none. */
+  readonly withdraw: (() => void) | undefined;
 }
 
 interface EndedEntry extends Entry {
@@ -27,17 +30,21 @@ interface EndedEntry extends Entry {
  */
 export class LiveResponses {
   readonly #clock: Clock;
+  readonly #runtimes: Extensions<AgentRuntime>;
   readonly #running = new Map<string, Entry>();
   /** In the order in which they ended. */
   readonly #ended = new Map<string, EndedEntry>();
   #bytes = 0;
 
-  constructor(@inject(CONTEXT) { clock }: PluginContext) {
+  constructor(@inject(CONTEXT) { clock, extensions }: PluginContext) {
     this.#clock = clock;
+    this.#runtimes = extensions(AgentRuntimes);
   }
 
   add(response: LiveResponse, { project }: Principal, agent: string): void {
-    this.#running.set(response.id, { response, project, agent });
+    const servers = this.#runtimes.one().otherServers;
+    const withdraw = servers && offerResponse(response, { project, agent }, servers);
+    this.#running.set(response.id, { response, project, agent, withdraw });
   }
 
   /** Resolves when no stored response runs. */
@@ -57,6 +64,7 @@ export class LiveResponses {
   end(response: LiveResponse, keepsEvents: boolean): void {
     const entry = this.#running.get(response.id);
     this.#running.delete(response.id);
+    if (!keepsEvents) entry?.withdraw?.();
     if (!entry || !keepsEvents) return;
     const bytes = response.events.bytes + (response.end?.response.length ?? 0);
     this.#ended.set(response.id, { ...entry, bytes, until: this.#clock.monotonic() + KEPT_AFTER_END });
@@ -68,6 +76,7 @@ export class LiveResponses {
     const entry = this.#ended.get(id);
     if (!entry) return;
     this.#ended.delete(id);
+    entry.withdraw?.();
     this.#bytes -= entry.bytes;
   }
 

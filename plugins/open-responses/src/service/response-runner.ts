@@ -13,6 +13,7 @@ import type { AnswerFold } from '@plugboard/turn-routes';
 import type { ResponseEnd } from '../events/outcome.js';
 import type { EndedAnswer, EndedResponse } from '../events/replay.js';
 import { type EncoderOptions, ResponseEncoder } from '../events/response-encoder.js';
+import { BranchingTurn } from '../live/branching-turn.js';
 import { LiveResponse, type RunningResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/request.js';
@@ -33,6 +34,8 @@ interface ResponseSession {
   readonly isCopy: boolean;
   /** The turns of responses that run or wait in it before this one. */
   readonly ahead: number;
+  /** Copies it for this response, if another server has continued it by then. */
+  readonly branch?: (() => Promise<ResponseSession>) | undefined;
 }
 
 /** What `POST /v1/responses/compact` returns. */
@@ -90,7 +93,11 @@ export class ResponseRunner {
       ignored: plan.ignored,
       work: {
         input: plan.input,
-        run: (signal) => this.#run(plan, session, signal, idempotency),
+        run: (signal) =>
+          this.#run(plan, session, signal, idempotency, (branch) => {
+            session = branch;
+            response.encoder.conversation = branch.conversation;
+          }),
         observe: (batch) => transcript?.add(batch),
         store: async (end) => {
           if (!stored || !session || isUntold(end, caller)) return;
@@ -111,7 +118,7 @@ export class ResponseRunner {
   /** Makes the summary of a plan for one, without a response. @throws TurnError */
   async compact(plan: Plan, signal: AbortSignal): Promise<CompactedConversation> {
     const answer = this.fold(plan);
-    for await (const batch of this.#run(plan, undefined, signal, undefined).events) answer.add(batch);
+    for await (const batch of this.#run(plan, undefined, signal, undefined, () => {}).events) answer.add(batch);
     const { end } = answer;
     if (!end) throw new TurnError('crashed', 'The summary was not finished.');
     if ('code' in end) throw new TurnError(end.code, end.message, { retryAfter: end.retryAfter });
@@ -133,11 +140,14 @@ export class ResponseRunner {
    * @throws TurnError
    */
   async #beginIn({ base, head, turn: { target, principal, approvals = [] } }: Plan): Promise<ResponseSession | undefined> {
-    const begin = (key: string, { isChain = true, isCopy = false } = {}): ResponseSession => {
+    const begin = (
+      key: string,
+      { isChain = true, isCopy = false, branch }: Partial<Pick<ResponseSession, 'isChain' | 'isCopy' | 'branch'>> = {},
+    ): ResponseSession => {
       const conversation = conversationId({ project: principal.project, agent: target.name, key });
       const ahead = this.#turns.get(conversation) ?? 0;
       this.#turns.set(conversation, ahead + 1);
-      return { key, conversation, isChain, isCopy, ahead };
+      return { key, conversation, isChain, isCopy, ahead, branch };
     };
     switch (base.kind) {
       case 'stateless':
@@ -148,13 +158,17 @@ export class ResponseRunner {
         return begin(head.id);
       case 'stored': {
         const { conversation, turn, isChain } = base.previous;
-        const { conversations } = this.#runtimes.one();
+        const { conversations, otherServers } = this.#runtimes.one();
+        const copy = async () => {
+          await conversations.fork(conversation, { key: head.id, turns: turn }, principal);
+          return begin(head.id, { isCopy: true });
+        };
         const { id, turns, status } = await conversations.get(conversation, principal);
         // What waits in a session is decided in it: a copy cannot run its calls.
         if (approvals.length > 0 && turns === turn) return begin(id.key, { isChain });
-        if (isChain && turns === turn && status === 'idle' && !this.#turns.has(conversation)) return begin(id.key);
-        await conversations.fork(conversation, { key: head.id, turns: turn }, principal);
-        return begin(head.id, { isCopy: true });
+        if (isChain && turns === turn && status === 'idle' && !this.#turns.has(conversation))
+          return begin(id.key, { branch: otherServers && copy });
+        return copy();
       }
     }
   }
@@ -183,6 +197,7 @@ export class ResponseRunner {
     session: ResponseSession | undefined,
     signal: AbortSignal,
     idempotency: TurnIdempotency | undefined,
+    onBranch: (session: ResponseSession) => void,
   ): RunningResponse {
     const { request, caller, head, base, stored } = plan;
     const runtime = this.#runtimes.one();
@@ -199,18 +214,33 @@ export class ResponseRunner {
       resumable: stored && caller.incremental ? RESUME_TIMEOUT : 0,
       idempotency,
     };
-    const turn = session
-      ? runtime.run({
-          ...common,
-          session: {
-            key: session.key,
-            user: plan.turn.user,
-            busy: caller.busy,
-            fingerprint: session.isChain ? undefined : caller.fingerprint,
-          },
-        })
-      : runtime.run({ ...common, history: historyOf(base) });
+    if (!session) {
+      const turn = runtime.run({ ...common, history: historyOf(base) });
+      return { events: turn, turn };
+    }
+    const { key, isChain, branch } = session;
+    const fingerprint = isChain ? undefined : caller.fingerprint;
+    const own = { key, user: plan.turn.user, busy: caller.busy, fingerprint };
+    if (!branch || base.kind !== 'stored') {
+      const turn = runtime.run({ ...common, session: own });
+      return { events: turn, turn };
+    }
+    const first = runtime.run({ ...common, session: { ...own, busy: 'reject', turns: base.previous.turn } });
+    const turn = new BranchingTurn(first, async () => {
+      const copy = await branch();
+      this.#endIn(session);
+      onBranch(copy);
+      const claimed = idempotency && (await this.#claimAgain(idempotency, caller));
+      return runtime.run({ ...common, idempotency: claimed, session: { ...own, key: copy.key } });
+    });
     return { events: turn, turn };
+  }
+
+  /** The turn that was refused has freed its key. @throws TurnError if an equal request has it. */
+  async #claimAgain({ claim, recorder }: TurnIdempotency, { account }: ResponseCaller): Promise<TurnIdempotency> {
+    const claimed = await this.#runtimes.one().claim(claim.key, claim.fingerprint, account);
+    if (claimed.kind === 'new') return { claim: claimed.claim, recorder };
+    throw new TurnError('session_busy', 'An equal request was faster; try again in a moment.', { retryAfter: 1 });
   }
 
   #onEnd(

@@ -7,13 +7,14 @@ import { ConversationWatch, type ConversationWatchOptions } from '../live/conver
 import type { EventReader } from '../live/event-log.js';
 import type { LiveResponse } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
+import { RemoteResponses } from '../live/remote-responses.js';
 import { conversationName, type InputItem, type ResponseRequest } from '../request/request.js';
 import { ConnectionMemory, ConnectionMemoryPool } from './connection-memory.js';
 import { eventAhead, eventsExpired, responseNotFound } from './response-errors.js';
 import { historyOf, type InputCaller, type Plan, type PlannedResponse, type ResponseCaller } from './response-plan.js';
 import { ResponsePlanner } from './response-planner.js';
 import { type CompactedConversation, ResponseRunner } from './response-runner.js';
-import { StoredResponses } from './stored-responses.js';
+import { isResponseId, StoredResponses } from './stored-responses.js';
 
 /**
  * The service behind the transports of the Responses API. Discipline: exactly one, so that a
@@ -31,6 +32,12 @@ export const ResponseServices = defineExtensionPoint<ResponseService>('open-resp
 /** The caller of something that is no response. */
 type Asker = InputCaller & Pick<ResponseCaller, 'requestId' | 'transport'>;
 
+/** A response that runs, or has just ended, and a reader of its events. */
+export interface ResumedResponse {
+  readonly response: Pick<LiveResponse, 'id' | 'cancel'>;
+  readonly reader: Pick<EventReader, 'next' | 'leave' | 'isOver'>;
+}
+
 const UNREAD = { incremental: false, extensions: false } as const;
 
 export class ResponseService {
@@ -39,6 +46,7 @@ export class ResponseService {
   readonly #planner: ResponsePlanner;
   readonly #runner: ResponseRunner;
   readonly #live: LiveResponses;
+  readonly #remote: RemoteResponses;
   readonly #stored: StoredResponses;
   readonly #memories = new ConnectionMemoryPool();
 
@@ -48,6 +56,7 @@ export class ResponseService {
     @inject(ResponseRunner) runner: ResponseRunner,
     @inject(LiveResponses) live: LiveResponses,
     @inject(StoredResponses) stored: StoredResponses,
+    @inject(RemoteResponses) remote: RemoteResponses,
   ) {
     this.#runtimes = extensions(AgentRuntimes);
     this.#budgets = budgets;
@@ -55,6 +64,7 @@ export class ResponseService {
     this.#runner = runner;
     this.#live = live;
     this.#stored = stored;
+    this.#remote = remote;
   }
 
   /** Milliseconds. No limit of its own: the runtime ends what takes too long. */
@@ -135,14 +145,19 @@ export class ResponseService {
   /** A response in its current state, as JSON. @throws ProtocolError 404. @throws TurnError */
   async get(id: string, principal: Principal, account: Account): Promise<string> {
     const response =
-      this.findLive(id, principal)?.encoder.snapshot() ?? (await this.#stored.get(id, principal, account))?.response;
+      this.findLive(id, principal)?.encoder.snapshot() ??
+      (await this.#stored.get(id, principal, account))?.response ??
+      (await this.#elsewhere(id, principal, account))?.response;
     if (response === undefined) throw responseNotFound(id);
     return response;
   }
 
   /** The items of the request for a response. @throws ProtocolError 404. @throws TurnError */
   async inputItems(id: string, principal: Principal, account: Account): Promise<readonly InputItem[]> {
-    const input = this.findLive(id, principal)?.input ?? (await this.#stored.get(id, principal, account))?.input;
+    const input =
+      this.findLive(id, principal)?.input ??
+      (await this.#stored.get(id, principal, account))?.input ??
+      (await this.#elsewhere(id, principal, account))?.input;
     if (input === undefined) throw responseNotFound(id);
     return input;
   }
@@ -162,9 +177,16 @@ export class ResponseService {
       account,
       extensions,
     }: { readonly principal: Principal; readonly account: Account; readonly extensions: boolean },
-  ): Promise<{ readonly response: LiveResponse; readonly reader: EventReader }> {
+  ): Promise<ResumedResponse> {
     const live = this.findLive(id, principal);
-    if (!live) throw (await this.#stored.locate(id, principal, account)) ? eventsExpired(id) : responseNotFound(id);
+    if (!live) {
+      const isKnown = (await this.#stored.locate(id, principal, account)) ?? (await this.#remote.isRunning(id, principal));
+      if (!isKnown) throw responseNotFound(id);
+      const remote = await this.#remote.open(id, principal, after, extensions);
+      if (remote && after + 1 >= remote.head.first) return { response: remote, reader: remote };
+      remote?.leave();
+      throw eventsExpired(id);
+    }
     if (after >= live.events.end) throw eventAhead(after, live.events.end - 1);
     const reader = live.events.join(after + 1, extensions);
     if (!reader) throw eventsExpired(id);
@@ -180,7 +202,18 @@ export class ResponseService {
     const live = this.findLive(id, principal);
     live?.cancel();
     await live?.ended;
+    if (!live && (await this.#remote.cancel(id, principal))) await this.#storedElsewhere(id, principal, account);
     return this.get(id, principal, account);
+  }
+
+  /** Whether another server runs the response, and the principal reaches it. @throws TurnError */
+  isElsewhere(id: string, principal: Principal): Promise<boolean> {
+    return this.#remote.isRunning(id, principal);
+  }
+
+  /** Cancels a response that another server runs. @throws TurnError */
+  async cancelElsewhere(id: string, principal: Principal): Promise<void> {
+    await this.#remote.cancel(id, principal);
   }
 
   /**
@@ -194,8 +227,27 @@ export class ResponseService {
     live?.cancel();
     await live?.ended;
     this.#live.forget(id);
+    const isElsewhere = !live && (await this.#remote.cancel(id, principal));
+    if (isElsewhere) await this.#storedElsewhere(id, principal, account);
     const wasStored = await this.#stored.delete(id, principal, account);
-    if (!live && !wasStored) throw responseNotFound(id);
+    if (!live && !isElsewhere && !wasStored) throw responseNotFound(id);
+  }
+
+  /** A response that another server runs. It may end, and be stored, while it is asked for. */
+  async #elsewhere(
+    id: string,
+    principal: Principal,
+    account: Account,
+  ): Promise<{ readonly response: string; readonly input: readonly InputItem[] } | undefined> {
+    if (!isResponseId(id) || !(await this.#remote.isRunning(id, principal))) return undefined;
+    const remote = await this.#remote.open(id, principal, -1, false);
+    remote?.leave();
+    return remote?.head ?? this.#storedElsewhere(id, principal, account);
+  }
+
+  /** What another server stores of a response whose turn has ended. */
+  async #storedElsewhere(id: string, principal: Principal, account: Account) {
+    return this.#remote.stored(() => this.#stored.get(id, principal, account));
   }
 
   /**

@@ -104,17 +104,7 @@ export class ConnectionPool {
   }
 
   async #connect(): Promise<pg.Client> {
-    const { url, timeout } = this.#options;
-    const client = new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: timeout,
-      query_timeout: timeout,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE,
-      application_name: 'plugboard',
-      types,
-    });
-    // Without a listener, a connection that ends would end the process. Its next use fails.
+    const client = newClient(this.#options);
     client.on('error', () => this.#forget(client));
     client.on('end', () => this.#forget(client));
     try {
@@ -137,7 +127,20 @@ export class ConnectionPool {
   }
 }
 
+/** Without a listener of `error`, a connection that ends would end the process. */
+export function newClient({ url, timeout }: Omit<ConnectionOptions, 'clock'>): pg.Client {
+  return new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: timeout,
+    query_timeout: timeout,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE,
+    application_name: 'plugboard',
+    types,
+  });
+}
+
 /** Ends a connection. The driver destroys the socket if a statement still runs. */
-function discard(client: pg.Client): void {
+export function discard(client: pg.Client): void {
   client.end().catch(() => {}); // it has failed already
 }

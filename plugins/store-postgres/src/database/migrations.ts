@@ -178,6 +178,41 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX session_by_parent ON plugboard.session (parent) WHERE parent IS NOT NULL;
   ALTER TABLE plugboard.turn ADD COLUMN parent text COLLATE "C";
   `,
+  `
+  -- Several servers: every turn is in line, and has an input when it begins.
+  ALTER TABLE plugboard.turn ALTER input DROP NOT NULL, ADD arrived_at bigint, ADD conversation text COLLATE "C",
+    ADD end_user text COLLATE "C", ADD title text; -- null: work between turns
+  CREATE INDEX turn_by_replica ON plugboard.turn (replica);
+  CREATE INDEX turn_by_conversation ON plugboard.turn (conversation) WHERE title IS NOT NULL;
+
+  -- Buckets of a minute: what was in them at that time. They drain evenly since.
+  CREATE TABLE plugboard.rate (
+    name text COLLATE "C" PRIMARY KEY,
+    per_minute double precision NOT NULL,
+    used double precision NOT NULL,
+    counted_at bigint NOT NULL
+  );
+  -- Names that one holder has alone, while its server lives.
+  CREATE TABLE plugboard.hold (
+    name text COLLATE "C" PRIMARY KEY,
+    replica bigint NOT NULL,
+    holder text COLLATE "C" NOT NULL
+  );
+  -- Servers that read a topic, and the texts that others write for them. Empty after a crash.
+  CREATE UNLOGGED TABLE plugboard.interest (
+    topic text COLLATE "C" NOT NULL,
+    replica bigint NOT NULL,
+    PRIMARY KEY (topic, replica)
+  );
+  CREATE UNLOGGED TABLE plugboard.live (
+    topic text COLLATE "C" NOT NULL,
+    offer text COLLATE "C" NOT NULL,
+    place integer NOT NULL,
+    replica bigint NOT NULL,
+    texts text[] NOT NULL, -- none: the end
+    PRIMARY KEY (topic, offer, place)
+  );
+  `,
 ];
 
 /** The oldest schema whose release works with the current one. */

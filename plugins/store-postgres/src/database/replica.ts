@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import type { Clock, Logger } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import { explainError, type Server } from '../errors/postgres-error.js';
-import { inUse, StoreError } from '../errors/store-error.js';
+import { StoreError } from '../errors/store-error.js';
 import type { Query } from './connection-pool.js';
 import { Database } from './database.js';
 import { assertSupported, migrate } from './schema.js';
 
-/** Milliseconds between two renewals, at most. */
-const MAX_INTERVAL = 4_000;
-/** Milliseconds until the next attempt after one that failed, or while another server lives. */
+/** Milliseconds between two renewals, at most: each also asks which turns are to end. */
+const MAX_INTERVAL = 5_000;
+/** Milliseconds until the next attempt after one that failed. */
 const RETRY = 1_000;
 /** Milliseconds by which the clock of this server may differ from the database's. */
 const MAX_SKEW = 60_000;
@@ -22,30 +22,32 @@ interface ReplicaOptions {
   readonly lease: number;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-interface ReplicaRow {
-  readonly id: number;
-  readonly name: string;
-  readonly expires: string;
-  readonly seconds: number;
+  /** Called after each renewal. */
+  readonly onRenewed: () => void;
+  /** Called when what this server holds may be another's: nothing of it may go on. */
+  readonly onEnded: () => void;
 }
 
 /**
- * This server's row in the table of servers: while it has not expired, the schema is this server's.
+ * This server's row in the table of servers: its lease.
  *
- * 1. `enter` migrates the schema and inserts the row. Another server's row is waited for: if it is
- *    renewed, that server lives, and the start fails; if it expires, that server was killed.
- * 2. The row is renewed four times per lease. `check` says whether that works.
- * 3. A row that has expired never counts again. The server then enters with a new one; turns that
- *    began with the old one cannot commit.
- * 4. `leave` deletes the row.
+ * 1. `enter` migrates the schema and inserts the row. Of several servers one migrates at a time.
+ * 2. The row is renewed every third of the lease or more often, by a connection of its own.
+ * 3. Two thirds of the lease after the last renewal, by the monotonic clock, the server ends what
+ *    it holds, before another one may take it.
+ * 4. A row that expired never counts again. The server ends what it holds and enters anew.
+ * 5. `leave` deletes the row: what the server held is free at once.
  */
 export class Replica {
   readonly #options: ReplicaOptions;
   readonly #name = `${hostname()}, process ${process.pid}`;
   #id = 0;
+  /** Until then, by the monotonic clock, no other server takes what this one holds. */
+  #safeUntil = Number.NEGATIVE_INFINITY;
+  /** The database's clock less the monotonic one. */
+  #offset = 0;
   #timer: Timer | undefined;
+  #expiry: Timer | undefined;
   #renewal: Promise<void> = Promise.resolve();
   #isOpen = false;
   #failure: Error | undefined;
@@ -60,9 +62,19 @@ export class Replica {
     return this.#id;
   }
 
+  /** Whether no other server takes what this one holds. */
+  get isAlive(): boolean {
+    return this.#options.clock.monotonic() < this.#safeUntil;
+  }
+
   /** Why the store does not work, if it does not. */
   get failure(): Error | undefined {
     return this.#failure;
+  }
+
+  /** The database's clock, in milliseconds since the epoch. */
+  now(): number {
+    return Math.floor(this.#options.clock.monotonic() + this.#offset);
   }
 
   /** Marks the store as failed until a renewal succeeds. */
@@ -73,23 +85,10 @@ export class Replica {
 
   /**
    * @param database more patient than that of the renewals.
-   * @throws StoreError if another server uses the schema, or it cannot be used.
+   * @throws StoreError if it cannot be used
    */
-  async enter(database: Database, signal?: AbortSignal): Promise<void> {
-    const { clock, lease, log } = this.#options;
-    const end = clock.monotonic() + lease + 2 * RETRY;
-    let seen: ReplicaRow | undefined;
-    for (;;) {
-      const other = await this.#tryToEnter(database);
-      if (!other) break;
-      const lives = seen !== undefined && (other.id !== seen.id || other.expires !== seen.expires);
-      if (lives || clock.monotonic() >= end) throw inUse(this.#options.server.schema, other.name, other.seconds);
-      if (!seen)
-        log.info({ server: other.name }, 'another server has used the schema; waiting until it renews its lease or loses it');
-      seen ??= other;
-      await new Promise<void>((resolve) => clock.after(RETRY / 4, resolve));
-      signal?.throwIfAborted();
-    }
+  async enter(database: Database): Promise<void> {
+    await this.#insert(database);
     this.#isOpen = true;
     this.#schedule(this.#interval);
   }
@@ -99,27 +98,39 @@ export class Replica {
     this.#isOpen = false;
     this.#timer?.cancel();
     await this.#renewal;
+    this.#expiry?.cancel();
     await this.#options.database.run('DELETE FROM plugboard.replica WHERE id = $1', [this.#id]);
   }
 
   get #interval(): number {
-    return Math.min(this.#options.lease / 4, MAX_INTERVAL);
+    return Math.min(this.#options.lease / 3, MAX_INTERVAL);
   }
 
-  /** @returns the other server that has the schema. */
-  #tryToEnter(database: Database): Promise<ReplicaRow | undefined> {
-    const { server, lease } = this.#options;
+  async #insert(database: Database): Promise<void> {
+    const { server, lease, clock } = this.#options;
+    const sentAt = clock.monotonic();
+    let id = 0;
     const enter = async (query: Query) => {
       await assertSupported(query);
       await migrate(query, server.schema);
       await query('DELETE FROM plugboard.replica WHERE expires_at <= clock_timestamp()');
-      const [other] = await query<ReplicaRow>(SQL.other);
-      if (other) return other;
-      const [own] = await query<{ readonly id: number }>(SQL.insert, [this.#name, lease]);
-      this.#id = own?.id ?? 0;
-      return undefined;
+      const [own] = await query<{ readonly id: number; readonly now: number }>(SQL.insert, [this.#name, lease]);
+      id = own?.id ?? 0;
+      return own?.now ?? 0;
     };
-    return database.transaction(enter, async (query) => (await query(SQL.exists, [this.#id])).length > 0);
+    const now = await database.transaction(enter, async (query) => (await query(SQL.exists, [id])).length > 0);
+    this.#id = id;
+    this.#renewed(sentAt, now);
+  }
+
+  /** @param sentAt before the statement that renewed. @param now the database's clock. */
+  #renewed(sentAt: number, now: number): void {
+    const { clock, lease, onEnded } = this.#options;
+    this.#safeUntil = sentAt + (lease * 2) / 3;
+    this.#offset = now - (sentAt + clock.monotonic()) / 2;
+    this.#expiry?.cancel();
+    this.#expiry = clock.after(this.#safeUntil - clock.monotonic(), onEnded);
+    this.#compareClocks(now);
   }
 
   #schedule(ms: number): void {
@@ -130,25 +141,28 @@ export class Replica {
   }
 
   async #renew(): Promise<void> {
-    const { database, server, lease, log } = this.#options;
+    const { database, server, lease, log, clock, onRenewed } = this.#options;
+    const sentAt = clock.monotonic();
     try {
       const [row] = await database.run<{ readonly now: number }>(SQL.renew, [this.#id, lease]);
-      if (row) this.#compareClocks(row.now);
+      if (row) this.#renewed(sentAt, row.now);
       else await this.#enterAgain();
       if (this.#failure) log.info('the session store works again');
       this.#failure = undefined;
+      onRenewed();
       this.#schedule(this.#interval);
     } catch (error) {
       const explained = explainError(error, server);
       this.fail(explained instanceof Error ? explained : new StoreError('postgres', String(explained)));
-      this.#schedule(RETRY);
+      this.#schedule(Math.min(RETRY, this.#interval));
     }
   }
 
   async #enterAgain(): Promise<void> {
-    const { server, log } = this.#options;
-    const other = await this.#tryToEnter(this.#options.database);
-    if (other) throw inUse(server.schema, other.name, other.seconds);
+    const { log, onEnded, database } = this.#options;
+    this.#safeUntil = Number.NEGATIVE_INFINITY;
+    onEnded();
+    await this.#insert(database);
     log.warn('the lease of this server had expired; turns that ran then cannot be stored');
   }
 
@@ -164,11 +178,8 @@ export class Replica {
 }
 
 const SQL = {
-  other: `SELECT id, name, expires_at::text AS expires,
-      ceil(extract(epoch FROM expires_at - clock_timestamp()))::int AS seconds
-    FROM plugboard.replica ORDER BY id LIMIT 1`,
   insert: `INSERT INTO plugboard.replica (name, expires_at)
-    VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') RETURNING id`,
+    VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') RETURNING id, ${Database.NOW} AS now`,
   exists: 'SELECT FROM plugboard.replica WHERE id = $1',
   renew: `UPDATE plugboard.replica SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
     WHERE id = $1 AND expires_at > clock_timestamp() RETURNING ${Database.NOW} AS now`,

@@ -15,8 +15,11 @@ export class ConnectionLost extends Error {
 
 /** By SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const LOST = /^(08|57P|25006|25P03|53300)/;
-/** Serialization failure, deadlock, lock timeout, statement timeout: the same may succeed later. */
-const RETRYABLE = new Set(['40001', '40P01', '55P03', '57014']);
+/**
+ * Serialization failure, deadlock, lock timeout, statement timeout, and a row that another server
+ * inserted at the same moment: the same may succeed later.
+ */
+const RETRYABLE = new Set(['40001', '40P01', '55P03', '57014', '23505']);
 
 /** Wraps what a connection threw, unless it is PostgreSQL's answer to the statement. */
 export function connectionError(error: unknown): unknown {

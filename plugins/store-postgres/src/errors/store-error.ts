@@ -4,12 +4,10 @@ export type StoreErrorCode =
   | 'unsupported'
   | 'foreign_schema'
   | 'newer_schema'
-  | 'in_use'
   | 'unreachable'
   | 'read_only'
   | 'disk_full'
   | 'unknown_outcome'
-  | 'lease_ended'
   | 'bad_row'
   | 'postgres';
 
@@ -44,20 +42,6 @@ export const newerSchema = (schema: string, found: number, known: number) =>
     'newer_schema',
     `the schema "${schema}" was written by a newer version of this plugin (schema ${found}; this version supports up to ${known}) ` +
       'and was not changed: install the newer version again, or set `schema` to another name',
-  );
-
-/** @param name of the other server. @param seconds until its row expires. */
-export const inUse = (schema: string, name: string, seconds: number) =>
-  new StoreError(
-    'in_use',
-    `the schema "${schema}" is in use by another server (${name}): one server at a time uses a schema. Stop the other one, or set ` +
-      `\`schema\` to another name. If it was killed, the schema is free ${seconds} s later`,
-  );
-
-export const leaseEnded = () =>
-  new StoreError(
-    'lease_ended',
-    'this server has lost its lease of the schema, and another server may have the session: nothing was stored',
   );
 
 export const unknownOutcome = (cause: unknown) =>

@@ -39,6 +39,10 @@ export class ExpiredRows {
           await count(query, SQL.records, [STEP_ROWS, slot]),
           await count(query, SQL.state, [STEP_ROWS]),
           await count(query, SQL.tombstones, [STEP_ROWS]),
+          await count(query, SQL.rates, [STEP_ROWS]),
+          await count(query, SQL.holds, [STEP_ROWS]),
+          await count(query, SQL.interest, [STEP_ROWS]),
+          await count(query, SQL.live, [STEP_ROWS]),
         ];
         return deleted.some((n) => n > 0);
       },
@@ -52,13 +56,19 @@ async function count(query: Query, sql: string, values: readonly unknown[]): Pro
   return row?.n ?? 0;
 }
 
+/** What servers left behind that no longer live. */
+const OF_DEAD_SERVERS = (table: string) => `WITH gone AS (DELETE FROM plugboard.${table} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM plugboard.${table} WHERE NOT EXISTS (
+        SELECT FROM plugboard.replica WHERE replica.id = ${table}.replica AND expires_at > clock_timestamp()) LIMIT $1)) RETURNING replica)
+    SELECT count(*) AS n FROM gone`;
+
 const SQL = {
   lock: `SELECT pg_try_advisory_xact_lock(hashtext('plugboard sweep'), 'plugboard.session'::regclass::oid::int) AS held`,
   sessions: `WITH old AS (
       SELECT id, sum(bytes) OVER (ORDER BY updated_at, id) - bytes AS before FROM plugboard.session
       WHERE updated_at <= ${Database.NOW} - $1::bigint AND NOT EXISTS (
         SELECT FROM plugboard.turn WHERE turn.project = session.project AND turn.agent = session.agent
-          AND turn.key = session.key AND end_why IS NULL)
+          AND turn.key = session.key AND ended_at IS NULL)
       ORDER BY updated_at, id LIMIT $2),
     gone AS (
       DELETE FROM plugboard.session WHERE id IN (SELECT id FROM old WHERE before < $3)
@@ -90,4 +100,11 @@ const SQL = {
   tombstones: `WITH gone AS (DELETE FROM plugboard.tombstone WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM plugboard.tombstone WHERE expires_at <= ${Database.NOW} LIMIT $1)) RETURNING key)
     SELECT count(*) AS n FROM gone`,
+  rates: `WITH gone AS (DELETE FROM plugboard.rate WHERE name = ANY (ARRAY(
+      SELECT name FROM plugboard.rate
+      WHERE used <= (${Database.NOW} - counted_at) * per_minute / 60000 LIMIT $1)) RETURNING name)
+    SELECT count(*) AS n FROM gone`,
+  holds: OF_DEAD_SERVERS('hold'),
+  interest: OF_DEAD_SERVERS('interest'),
+  live: OF_DEAD_SERVERS('live'),
 } as const;

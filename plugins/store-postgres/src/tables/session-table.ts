@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { conversationId, SessionExists, type SessionId, type Summary, VersionConflict } from '@plugboard/kernel/contracts';
+import {
+  conversationId,
+  LeaseEnded,
+  SessionExists,
+  type SessionId,
+  type Summary,
+  VersionConflict,
+} from '@plugboard/kernel/contracts';
 import { sizeOf } from '@plugboard/store-kit';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
-import { leaseEnded } from '../errors/store-error.js';
 import { BY_ID, idColumns, TOMBSTONE_TTL, toColumn } from './columns.js';
 import { addUsage, anySlot } from './project-usage.js';
 
@@ -47,10 +53,10 @@ export class SessionTable {
    * Stores a turn and ends it, inside a transaction. Session and lease are checked by the statement
    * that stores.
    *
-   * @param replica the server's row. @param hasBegun whether the turn has a row of its own.
-   * @returns the row of the session. @throws VersionConflict, StoreError `lease_ended`
+   * @param replica the server's row. @param isInLine whether the turn has a row of its own.
+   * @throws VersionConflict, LeaseEnded
    */
-  async commit(query: Query, turn: NewTurn, replica: number, hasBegun: boolean): Promise<number> {
+  async commit(query: Query, turn: NewTurn, replica: number, isInLine: boolean): Promise<Committed> {
     const { id, expected, bodies, record, turnId, user, title, bytes } = turn;
     const values = [
       ...idColumns(id),
@@ -67,8 +73,8 @@ export class SessionTable {
     ];
     const [row] = await query<CommitRow>(SQL.commit, values);
     if (row?.session == null) throw new VersionConflict(expected, await this.version(id, query));
-    if (hasBegun ? !row.ended : !row.alive) throw leaseEnded();
-    return row.session;
+    if (isInLine ? !row.ended : !row.alive) throw new LeaseEnded('expired');
+    return { session: row.session, isAwaited: row.awaited };
   }
 
   /** Whether a turn was stored, for a commit whose answer was lost. */
@@ -106,23 +112,36 @@ export class SessionTable {
   }
 }
 
+/** What a commit stored. */
+interface Committed {
+  /** The row of the session. */
+  readonly session: number;
+  /** Whether others wait for the end of the turn. */
+  readonly isAwaited: boolean;
+}
+
 interface CommitRow {
   /** Null if the session has another version. */
   readonly session: number | null;
   /** Whether the turn's row was there, and its server alive. */
   readonly ended: boolean;
   readonly alive: boolean;
+  readonly awaited: boolean;
 }
 
 /** The version that a deleted session left behind. */
 const LEFT = `(SELECT version FROM plugboard.tombstone WHERE ${BY_ID} AND expires_at > ${Database.NOW})`;
 
+/** The version of a session, or the one it left behind. No row: 0. */
+export const CURRENT_VERSION = `SELECT version FROM plugboard.session WHERE ${BY_ID} UNION ALL ${LEFT}
+  ORDER BY version DESC LIMIT 1`;
+
 const SQL = {
-  version: `SELECT version FROM plugboard.session WHERE ${BY_ID} UNION ALL ${LEFT} ORDER BY version DESC LIMIT 1`,
+  version: CURRENT_VERSION,
 
   commit: `WITH ended AS (
       DELETE FROM plugboard.turn USING plugboard.replica
-      WHERE turn_id = $6 AND turn.replica = replica.id AND expires_at > clock_timestamp() RETURNING seq, parent),
+      WHERE turn_id = $6 AND turn.replica = replica.id AND expires_at > clock_timestamp() RETURNING seq, parent, end_why),
     changed AS (
       UPDATE plugboard.session SET version = version + 1, updated_at = ${Database.NOW}, bytes = bytes + $11::bigint,
         end_user = coalesce($9, end_user), title = coalesce(title, $10)
@@ -141,6 +160,8 @@ const SQL = {
       INSERT INTO plugboard.record (session, turn, turn_id, body) SELECT id, $4::bigint + 1, $6, $8 FROM stored),
     counted AS (${addUsage('SELECT $1, $13::int, added, $11::bigint + 2 * added FROM stored')})
     SELECT (SELECT id FROM stored) AS session, EXISTS (SELECT FROM ended) AS ended,
+      EXISTS (SELECT FROM ended WHERE end_why IS NOT NULL)
+        OR EXISTS (SELECT FROM plugboard.turn WHERE ${BY_ID} AND turn_id <> $6 AND ended_at IS NULL) AS awaited,
       EXISTS (SELECT FROM plugboard.replica WHERE id = $5 AND expires_at > clock_timestamp()) AS alive`,
 
   create: `WITH made AS (
@@ -174,7 +195,7 @@ const SQL = {
     records AS (DELETE FROM plugboard.record WHERE session IN (SELECT id FROM gone)),
     turns AS (
       DELETE FROM plugboard.turn USING gone
-      WHERE turn.project = gone.project AND turn.agent = gone.agent AND turn.key = gone.key),
+      WHERE turn.project = gone.project AND turn.agent = gone.agent AND turn.key = gone.key AND input IS NOT NULL),
     kept AS (
       INSERT INTO plugboard.tombstone (project, agent, key, version, expires_at)
       SELECT project, agent, key, version + 1, ${Database.NOW} + $4::bigint FROM gone

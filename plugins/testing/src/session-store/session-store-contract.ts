@@ -12,14 +12,17 @@ import { forkCases } from './cases/fork-cases.js';
 import { idempotencyCases } from './cases/idempotency-cases.js';
 import { isolationCases } from './cases/isolation-cases.js';
 import { type KilledStore, killCases } from './cases/kill-cases.js';
+import { lineCases } from './cases/line-cases.js';
 import { listCases } from './cases/list-cases.js';
 import { pendingToolCallCases } from './cases/pending-tool-call-cases.js';
 import { quotaCases, type StoreQuotas } from './cases/quota-cases.js';
 import { registrationCase } from './cases/registration-case.js';
+import { sharedCases } from './cases/shared-cases.js';
 import { stateCases } from './cases/state-cases.js';
 import { turnCases } from './cases/turn-cases.js';
 import { turnPageCases } from './cases/turn-page-cases.js';
 import { assertMembers } from './members.js';
+import type { AddShared } from './support/shared-suite.js';
 import type { OpenedStore, Suite } from './support/suite.js';
 
 /** How to open the store that is tested. @experimental */
@@ -50,15 +53,23 @@ export interface SessionStoreContractOptions {
   /** Opens an empty store with a cap, of projects or entries. Adds cases per cap (S-42). */
   readonly openCapped?: CappedStore;
   /**
+   * Opens two stores over one empty database, as two servers do, with real clocks. Adds the cases
+   * about `SharedStore`.
+   */
+  readonly openTwo?: () => Promise<readonly [OpenedStore, OpenedStore]>;
+  /**
    * Registers the plugin of the store, for example with `testContext`, with options that keep
    * everything in this folder. Adds the case about registration.
    */
   readonly register?: (folder: string) => unknown;
 }
 
+/** Milliseconds that a case with two stores may take. */
+const SHARED_LIMIT = 60_000;
+
 /** Declares the tests of a `SessionStore`. The first one names missing methods. @experimental */
 export function sessionStoreContract(test: DeclareTest, options: SessionStoreContractOptions): void {
-  const { open, clock, reopen, kill, openLimited, openCapped = {}, register } = options;
+  const { open, clock, reopen, kill, openLimited, openCapped = {}, openTwo, register } = options;
   const contract = new Contract('A session store', test);
   const add: Suite['add'] = (name, check, source = 'SessionStore') => {
     contract.add(name, source, async () => {
@@ -110,4 +121,21 @@ export function sessionStoreContract(test: DeclareTest, options: SessionStoreCon
   if (openLimited) quotaCases(suite, (quotas) => () => openLimited(quotas));
   capCases(suite, openCapped);
   if (register) registrationCase(suite, register);
+  if (openTwo) {
+    const addShared: AddShared = (name, check) =>
+      contract.add(name, 'SharedStore', async () => {
+        const [one, two] = await openTwo();
+        try {
+          await waitFor(
+            name,
+            check(one.store, two.store, async () => one.close?.()),
+            SHARED_LIMIT,
+          );
+        } finally {
+          await Promise.all([one.close?.(), two.close?.()]);
+        }
+      });
+    lineCases(addShared);
+    sharedCases(addShared);
+  }
 }

@@ -153,8 +153,8 @@ function resultItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[
 }
 
 /**
- * The decision about a call of an earlier turn, and the call, if it was approved; the call alone, if
- * its process died. Undefined if the result is another.
+ * The decision about a call of an earlier turn, and the call, if it was approved; the call alone,
+ * if its process died. Undefined if the result is another.
  */
 function earlierItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] | undefined {
   const known = view.index.recordOf(message.tool_call_id);

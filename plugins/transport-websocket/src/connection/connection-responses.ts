@@ -2,12 +2,13 @@ import type { Clock, IdSource, Logger, Principal } from '@plugboard/kernel';
 import type { Account, TurnError } from '@plugboard/kernel/contracts';
 import type {
   ConnectionMemory,
-  EventReader,
   LiveResponse,
   PlannedResponse,
   ResponseRequest,
   ResponseService,
+  ResumedResponse,
 } from '@plugboard/open-responses';
+import { isResponseId } from '@plugboard/open-responses';
 import { asProtocolError } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
 import { errorEvent } from '../messages/error-event.js';
@@ -50,7 +51,7 @@ export class ConnectionResponses {
   /** Responses that were created here and run, by their ids. */
   readonly #running = new Map<string, LiveResponse>();
   /** Responses whose events are being sent, also resumed ones. */
-  readonly #sent = new Set<LiveResponse>();
+  readonly #sent = new Set<ResumedResponse['response']>();
   /** Ends the reading of each response that is being sent. */
   readonly #leaving = new Set<() => void>();
   readonly #watch: ConnectionWatch;
@@ -100,7 +101,7 @@ export class ConnectionResponses {
   }
 
   /**
-   * Cancels a response that the caller can reach, or a watched turn. Does nothing for any other id.
+   * Cancels a response that the caller can reach, on whichever server, or a watched turn. Does nothing for any other id.
    * The scopes are those of `POST /v1/responses/{id}/cancel` and of
    * `POST /v1/conversations/{id}/cancel` (S-76).
    */
@@ -114,6 +115,8 @@ export class ConnectionResponses {
       } else if (this.#watch.turnOf(id)) {
         await caller.authenticate('sessions:write');
         void this.#watch.turnOf(id)?.cancel();
+      } else if (isResponseId(id) && (await service.isElsewhere(id, caller.principal))) {
+        await service.cancelElsewhere(id, await caller.authenticate('chat'));
       }
     } catch (error) {
       this.#refuse(error, undefined, 'a response could not be cancelled');
@@ -219,7 +222,7 @@ export class ConnectionResponses {
   }
 
   /** Sends the events of a response until it ends or the client disconnects. */
-  async #send(response: LiveResponse, reader: EventReader): Promise<void> {
+  async #send(response: ResumedResponse['response'], reader: ResumedResponse['reader']): Promise<void> {
     const { outbox } = this.#options;
     this.#sent.add(response);
     if (this.#stopped) response.cancel(this.#stopped);

@@ -1,4 +1,5 @@
 import type { Message, SessionStore, Turn } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import type { HistoryBudget } from '../../engine/messages/newest-turns.js';
 import { NO_TOOLS } from '../../engine/tools/toolbox.js';
 import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn/conversation.js';
@@ -56,6 +57,8 @@ export class SessionConversation implements TurnConversation {
     const stored = await history.current(task.account, signal, task.lease?.version);
     task.defer(() => history.idle());
     assertNotFull(stored);
+    const { turns = stored.turns } = request.session ?? {};
+    if (turns !== stored.turns) throw sessionMoved(stored.turns);
     const asked = { ...request, account: task.account };
     const settled = await settleOpenCalls(records, asked, history.id, stored.messages);
     const { system } = settled;
@@ -66,10 +69,11 @@ export class SessionConversation implements TurnConversation {
     const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
-    const journal = toolbox === NO_TOOLS ? undefined : records.journalOf(history.id, turn);
-    const waits = parent ? { parent } : { records };
+    // The calls of a child are kept with the call that asked it.
+    const kept = parent ? { parent } : { records };
+    const journal = toolbox === NO_TOOLS ? undefined : kept.records?.journalOf(history.id, turn);
     const { directory } = revision;
-    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, directory, ...waits });
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, directory, ...kept });
     // A response without a turn of its own belongs to the last one.
     task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
@@ -163,4 +167,8 @@ export class SessionConversation implements TurnConversation {
     const due = dueSummary(stored, added, this.#context.agent.history.policy, budget);
     return due && summarize(this.#context, turn, this.#history, stored, due);
   }
+}
+
+function sessionMoved(turns: number): TurnError {
+  return new TurnError('session_busy', `The session has ${turns} turns by now.`, { retryAfter: 1 });
 }

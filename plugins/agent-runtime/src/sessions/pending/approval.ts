@@ -30,7 +30,7 @@ export interface Decision {
 }
 
 /**
- * Where a call stands. A call that a dead process began is `started` or `ended`, without a decision.
+ * Where a call stands. One that a dead process began is `started` or `ended`, without a decision.
  *
  * - `waiting`: nobody has decided.
  * - `denied`, `approved`: decided. The next request of the session goes on.

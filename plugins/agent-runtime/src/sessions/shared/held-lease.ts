@@ -1,4 +1,4 @@
-import type { InterruptedTurn, SessionLease } from '@plugboard/kernel/contracts';
+import type { InterruptedTurn, LeaseEnded, SessionLease } from '@plugboard/kernel/contracts';
 import type { TurnLease } from '../../engine/turn/turn-lease.js';
 
 /** The lease of a session, which is given back once. */
@@ -23,13 +23,19 @@ export class HeldLease implements TurnLease {
   }
 
   get isHeld(): boolean {
-    return this.#wasHeld ?? this.#lease.isHeld;
+    return this.#wasHeld ?? (this.signal.aborted ? this.#mayGiveBack : this.#lease.isHeld);
+  }
+
+  /** Whether others ended it: its turn still has its place until it has settled. */
+  get #mayGiveBack(): boolean {
+    const { why } = this.signal.reason as LeaseEnded;
+    return why !== 'expired';
   }
 
   /** A lease that is lost is not given back: its turn is one of a dead server. */
   abandon(): Promise<void> {
     if (this.#wasHeld === undefined) {
-      this.#wasHeld = this.#lease.isHeld;
+      this.#wasHeld = this.isHeld;
       // If it fails, another server finds the turn when this one has stopped.
       if (this.#wasHeld) this.#given = this.#giveBack().catch(() => {});
     }

@@ -18,6 +18,8 @@ export interface RemoteHead {
   readonly approvals: WatchedTurn['approvals'];
   readonly isWaiting: boolean;
   readonly ahead: number;
+  /** When it ended, if it had by then, by the time of the store. */
+  readonly endedAt?: number | undefined;
 }
 
 /** What it says then, as JSON. The record is left out where the batch changes little of it. */

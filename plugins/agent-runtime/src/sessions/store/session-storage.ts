@@ -21,6 +21,7 @@ const READS: ReadonlySet<string> = new Set([
   'version',
   'info',
   'find',
+  'findTurn',
   'list',
   'turns',
   'documents.get',

@@ -49,12 +49,11 @@ class LastingStore {
       },
       state: {
         get: (entry, key) => state.get(entry, key),
-        compareAndSet: (change, expected) => state.compareAndSet(change, expected),
         list: (entry, page) => state.list(entry, page),
         change: async (changes) => {
           if (this.isFull) throw new Error('the disk is full');
           this.written.push(...changes);
-          await state.change(changes);
+          return state.change(changes);
         },
       },
     });

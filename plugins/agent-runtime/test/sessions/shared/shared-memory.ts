@@ -1,4 +1,4 @@
-import type { SessionStore } from '@plugboard/kernel';
+import type { Clock, SessionStore } from '@plugboard/kernel';
 import {
   conversationId,
   type InterruptedTurn,
@@ -7,6 +7,7 @@ import {
   type SharedStore,
   type TurnBegin,
 } from '@plugboard/kernel/contracts';
+import { ManualClock } from '@plugboard/testing';
 import { memoryStore } from '../../harness.js';
 
 type Arrival = Parameters<SharedStore['acquire']>[1];
@@ -31,7 +32,8 @@ interface Offer {
 
 /** A store in memory that several runtimes of one test share, as servers share a database. */
 export class SharedMemory {
-  readonly store = memoryStore();
+  readonly store: SessionStore;
+  readonly clock: Clock;
   readonly rows: Row[] = [];
   readonly offers = new Map<string, Offer>();
   readonly changed = new EventTarget();
@@ -42,12 +44,19 @@ export class SharedMemory {
   names = 0;
   texts = 0;
   hidesOffers = false;
+  /** As if a turn came between a look at its session and its arrival. */
+  hidesRunning = false;
   /** Offers that are opened now, and how many ever were. */
   opened = 0;
   everOpened = 0;
   /** Changes what is offered. */
   agentNames = (text: string) => text;
   #interrupted: InterruptedTurn[] = [];
+
+  constructor(clock: Clock = new ManualClock()) {
+    this.clock = clock;
+    this.store = memoryStore(clock);
+  }
 
   server(): SharedServer {
     return new SharedServer(this);
@@ -64,6 +73,11 @@ export class SharedMemory {
     if (index < 0) return;
     this.rows.splice(index, 1);
     this.wake();
+  }
+
+  /** The readers find all offers that they have not seen. */
+  showAll(): void {
+    for (const see of this.readers) for (const offer of this.offers.values()) see(offer);
   }
 
   wake(): void {
@@ -159,7 +173,7 @@ export class SharedServer {
 
   #info(id: SessionId, stored: Awaited<ReturnType<SessionStore['info']>>) {
     const [row] = this.#memory.rowsOf(id);
-    const isRunning = row !== undefined;
+    const isRunning = row !== undefined && !this.#memory.hidesRunning;
     if (stored || !row) return stored && { ...stored, isRunning };
     const { title, user } = row.arrival;
     const times = { createdAt: 0, updatedAt: 0 };
@@ -217,7 +231,7 @@ export class SharedServer {
       read: (topic, signal) => this.#read(topic, signal),
       count: async (uses) => uses.map(() => 0),
       hold: async (_, signal) => ({ signal, release: async () => {} }),
-      now: () => 0,
+      now: () => memory.clock.now(),
     };
   }
 
@@ -250,7 +264,7 @@ export class SharedServer {
       version,
       interrupted,
       get isHeld() {
-        return isHeld();
+        return !row.lease.signal.aborted && isHeld();
       },
       signal: row.lease.signal,
     };

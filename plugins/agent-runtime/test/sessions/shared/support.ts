@@ -7,8 +7,8 @@ export const ID = { project: 'default', agent: 'assistant', key: 's' };
 
 /** Two servers over one store, with a model that answers when the test says so. */
 export async function twoServers(options: Partial<TestRuntimeOptions> = {}) {
-  const memory = new SharedMemory();
   const clock = new ManualClock();
+  const memory = new SharedMemory(clock);
   const { model, call } = gatedModel();
   const start = async () => {
     const server = memory.server();

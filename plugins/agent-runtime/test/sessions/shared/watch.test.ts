@@ -52,12 +52,29 @@ t.test('PG-20 C-250 a watcher sees the turns of other servers, from what they sa
 });
 
 t.test('PG-20 nothing is made for a turn that is read by no other server', async (t) => {
-  const { memory, call, one } = await twoServers();
+  const { memory, clock, call, one, two } = await twoServers();
   const first = one.send('a', { fingerprint: 'f' });
+  await call(1);
+  await two.send('b', { busy: 'reject' });
+  t.equal(memory.offers.size, 2, 'of the first turn: one that was refused is not shown');
   (await call(1)).answer('one');
   await first;
+  clock.advance(1_000);
   t.equal(memory.everOpened, 0);
   t.equal(memory.offers.size, 0);
+});
+
+t.test('PG-20 a watcher sees a turn of another server that ended before it was noticed', async (t) => {
+  const servers = await twoServers({ models: { fast: new ScriptedModel([answerWith('one'), answerWith('two')]) } });
+  const { memory, clock, one } = servers;
+  await one.send('a');
+  clock.advance(10);
+  memory.hidesOffers = true;
+  const { readTurn } = await watch(servers);
+  await one.send('b');
+  memory.hidesOffers = false;
+  memory.showAll();
+  t.equal(textOfEvents((await readTurn())?.events ?? []), 'two', 'and none that ended before the watch');
 });
 
 t.test('PG-18 a watcher cancels a turn of another server', async (t) => {
