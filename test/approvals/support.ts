@@ -45,7 +45,13 @@ export const CALLERS = Object.fromEntries(
 /** A server with an agent `ops` whose tools that write need approval. */
 export async function startApprovals(
   t: Test,
-  options: { readonly transports?: string; readonly agent?: string } = {},
+  options: {
+    readonly transports?: string;
+    readonly agent?: string;
+    /** More of the file. */
+    readonly more?: string;
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<TestServer> {
   const tokens = Object.entries(TOKENS).map(([name, scopes]) => {
     const project = name === 'other' ? 'acme' : 'default';
@@ -57,8 +63,8 @@ projects: { acme: {} }
 models: { fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" } }
 tools: { shell: { use: ./shell.mjs } }
 agents: { ops: { model: fast, tools: [shell], approve: write${options.agent ?? ''} } }
-`;
-  return TestServer.start(t, yaml, { files: { 'shell.mjs': SHELL } });
+${options.more ?? ''}`;
+  return TestServer.start(t, yaml, { files: { 'shell.mjs': SHELL }, ...(options.env && { env: options.env }) });
 }
 
 /** The commands that ran. */

@@ -31,8 +31,8 @@ import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
-import { TurnRecovery } from './sessions/turn-recovery.js';
 import { SharedRates } from './sessions/store/shared-rates.js';
+import { TurnRecovery } from './sessions/turn-recovery.js';
 import { assertTurnRequest } from './turn-request.js';
 
 /** Resolves names to agents and starts turns. */

@@ -1,7 +1,8 @@
 import { eventually, ManualClock, type StoreQuotas, sessionStoreContract } from '@plugboard/testing';
 import t from 'tap';
-import { loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
+import { acquire, loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
 import { startPgBouncer } from './real-pgbouncer.js';
+import { realPostgres } from './real-postgres.js';
 
 t.test('PG-2 fulfils the session store contract behind PgBouncer in transaction mode', async (t) => {
   const { url } = await startPgBouncer(t);
@@ -17,7 +18,30 @@ t.test('PG-2 fulfils the session store contract behind PgBouncer in transaction 
     await opened.close?.();
     return openAgain();
   };
-  sessionStoreContract(t.test, { open: () => open(), clock, reopen, openLimited: (quotas: StoreQuotas) => open({ quotas }) });
+  const openTwo = async () => {
+    const one = await openStore({ clock: SYSTEM_CLOCK, url });
+    return [one, await openStore({ clock: SYSTEM_CLOCK, url, schema: one.schema })] as const;
+  };
+  const openLimited = (quotas: StoreQuotas) => open({ quotas });
+  sessionStoreContract(t.test, { open: () => open(), clock, reopen, openLimited, openTwo });
+});
+
+t.test('PG-1 no notification comes through PgBouncer in transaction mode, and `listenUrl` leads past it', async (t) => {
+  const { url: listenUrl } = await realPostgres();
+  const { url } = await startPgBouncer(t);
+  const through = await openStore({ url, clock: SYSTEM_CLOCK });
+  t.teardown(through.close);
+  const warnings = () => through.logs.filter(({ level }) => level === 'warn');
+  await eventually(() => warnings().length > 0);
+  t.match(warnings(), [{ msg: /Behind a pooler in transaction mode, set `listenUrl` to the address of PostgreSQL itself/ }]);
+  const past = await openStore({ url, listenUrl: listenUrl(), clock: SYSTEM_CLOCK, schema: through.schema });
+  t.teardown(past.close);
+  await acquire(through.store, 'turn_1');
+  const waiting = acquire(past.store, 'turn_2');
+  await eventually(async () => (await past.rows('turn')) === 2);
+  await through.store.abandon(session('anna'), 'turn_1');
+  t.equal((await waiting).isHeld, true);
+  t.notOk(past.logs.some(({ level }) => level === 'warn'));
 });
 
 t.test('PG-2 PG-7 turns go on behind a PgBouncer that is restarted', async (t) => {

@@ -77,7 +77,7 @@ export class IdempotencyTable {
 
   /** Ends a server's claim of a key: the key is free, unless tools had begun. */
   async release({ project, route, key }: IdempotencyKey, replica: number): Promise<void> {
-    await this.#database.run(SQL.release, [toColumn(project), toColumn(route), toColumn(key), replica, anySlot()]);
+    await this.#database.run(SQL.release, [toColumn(project), toColumn(route), toColumn(key), replica]);
   }
 
   /**
@@ -113,16 +113,16 @@ export class IdempotencyTable {
   }
 }
 
-/** The size of a record in bytes, as `recordColumns` computes it. */
-export const RECORD_SIZE =
-  '(octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0))::bigint';
+/** Whether a server has claimed a row and no tool has begun. */
+const IS_CLAIM = 'idempotency.answer IS NULL AND NOT idempotency.began';
+/** The size of a record in bytes, as `recordColumns` computes it. A claim is not counted. */
+export const RECORD_SIZE = `(CASE WHEN ${IS_CLAIM} THEN 0
+  ELSE octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0) END)::bigint`;
 const BY_KEY = 'project = $1 AND route = $2 AND key = $3';
 
 /** Whether the server that has claimed a row is alive. */
 const IS_ALIVE = `EXISTS (SELECT FROM plugboard.replica WHERE replica.id = idempotency.replica AND
   replica.expires_at > clock_timestamp())`;
-/** Whether a server has claimed a row and no tool has begun. */
-const IS_CLAIM = 'idempotency.answer IS NULL AND NOT idempotency.began';
 const SIZE_BEFORE = `before AS (SELECT ${RECORD_SIZE} AS bytes FROM plugboard.idempotency WHERE ${BY_KEY})`;
 
 const SQL = {
@@ -134,17 +134,15 @@ const SQL = {
         SET fingerprint = excluded.fingerprint, answer = NULL, began = false, replica = excluded.replica,
           expires_at = excluded.expires_at
         WHERE idempotency.expires_at <= ${Database.NOW} OR ${IS_CLAIM} AND (idempotency.replica = excluded.replica OR NOT ${IS_ALIVE})
-      RETURNING ${RECORD_SIZE} AS bytes),
-    counted AS (${addUsage('SELECT $1, $7::int, 0, bytes - coalesce((SELECT bytes FROM before), 0) FROM stored')})
+      RETURNING key),
+    counted AS (${addUsage('SELECT $1, $7::int, 0, -bytes FROM stored, before WHERE bytes > 0')})
     SELECT NOT EXISTS (SELECT FROM before) AS added FROM stored`,
   find: `SELECT fingerprint, ${RECORD_SIZE} AS bytes, CASE WHEN answer IS NOT NULL THEN 'answered'
       WHEN replica <> $4 AND ${IS_ALIVE} THEN 'running' WHEN began THEN 'began' ELSE 'free' END AS status
     FROM plugboard.idempotency WHERE ${BY_KEY} AND expires_at > ${Database.NOW}`,
   answer: `SELECT answer FROM plugboard.idempotency WHERE ${BY_KEY} AND answer IS NOT NULL`,
-  release: `WITH freed AS (
-      DELETE FROM plugboard.idempotency WHERE ${BY_KEY} AND replica = $4 AND ${IS_CLAIM} RETURNING project, ${RECORD_SIZE} AS bytes),
-    kept AS (UPDATE plugboard.idempotency SET replica = NULL WHERE ${BY_KEY} AND replica = $4 AND answer IS NULL AND began)
-    ${addUsage('SELECT project, $5::int, 0, -bytes FROM freed')}`,
+  release: `WITH kept AS (UPDATE plugboard.idempotency SET replica = NULL WHERE ${BY_KEY} AND replica = $4 AND answer IS NULL AND began)
+    DELETE FROM plugboard.idempotency WHERE ${BY_KEY} AND replica = $4 AND ${IS_CLAIM}`,
   put: `WITH ${SIZE_BEFORE},
     stored AS (
       INSERT INTO plugboard.idempotency (project, route, key, fingerprint, answer, began, replica, expires_at)

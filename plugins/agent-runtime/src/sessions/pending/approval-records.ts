@@ -28,13 +28,25 @@ export interface OpenApprovals {
  */
 export class ApprovalRecords {
   readonly #storage: SessionStorage;
-  readonly #clock: ExpiryClock;
+  readonly #context: Pick<PluginContext, 'clock'>;
+  #expiry: ExpiryClock | undefined;
   readonly #log: Logger;
 
-  constructor(@inject(CONTEXT) { clock, log }: PluginContext, @inject(SessionStorage) storage: SessionStorage) {
+  constructor(@inject(CONTEXT) context: PluginContext, @inject(SessionStorage) storage: SessionStorage) {
     this.#storage = storage;
-    this.#clock = new ExpiryClock(clock);
-    this.#log = log;
+    this.#context = context;
+    this.#log = context.log;
+  }
+
+  /** The time that all servers share, where several use the store (PG-26). */
+  get #clock(): ExpiryClock {
+    const { clock } = this.#context;
+    this.#expiry ??= new ExpiryClock({
+      now: () => (this.#storage.store.shared ?? clock).now(),
+      monotonic: () => clock.monotonic(),
+      after: (ms, run) => clock.after(ms, run),
+    });
+    return this.#expiry;
   }
 
   /** Those of these ids that exist, in one query. */

@@ -98,7 +98,9 @@ export function sharedCases(add: AddShared): void {
     const unread = ownReader.next();
     for (let n = 1; n <= 2; n++) {
       const reader = sharedOf(two).read('topic', NEVER)[Symbol.asyncIterator]();
-      assert.equal((await reader.next()).value?.text, 'first');
+      // It may see the end of what was opened before.
+      do assert.equal((await reader.next()).done, false);
+      while (opened.length < n);
       assert.equal(opened.length, n);
       await reader.return?.();
       await eventually(() => opened[n - 1]?.aborted);
