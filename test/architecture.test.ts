@@ -149,7 +149,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'plugins/transport-telegram': ['', 'receiving', 'sending', 'formatting', 'chats', 'api', 'base'],
   'plugins/channel-kit': ['', 'receiving', 'chats', 'replies', 'state', 'platform', 'base'],
-  'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
+  'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'storage', 'files', 'tokens'],
   'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events', 'tools'],

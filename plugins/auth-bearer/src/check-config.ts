@@ -2,13 +2,15 @@ import { readFileSync, statSync } from 'node:fs';
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, suggestion } from '@plugboard/kernel/contracts';
 import type { BearerConfig, ConfiguredToken } from './config.js';
-import { assertPrivate, parseTokens, TokenFileError } from './files/token-file.js';
+import { assertPrivate, parseTokens } from './files/token-file.js';
+import { DEFAULT_FILE } from './storage/issued-token-storage.js';
 import { agentProblem } from './tokens/agent-problem.js';
 import { secretProblem } from './tokens/configured-secret.js';
 import { configuredDigest } from './tokens/known-token.js';
+import { TokensUnusable } from './tokens/token-record.js';
 
 /** Checks what the schema cannot express. No message quotes a secret. */
-export function checkConfig({ tokens, tokensFile }: BearerConfig, context: CheckContext): ConfigProblem[] {
+export function checkConfig({ tokens, tokensFile = DEFAULT_FILE }: BearerConfig, context: CheckContext): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const projects = [DEFAULT_PROJECT, ...context.entries('projects')];
   for (const [index, token] of tokens.entries()) {
@@ -56,6 +58,6 @@ function fileProblem(path: string): string | undefined {
     parseTokens(path, readFileSync(path, 'utf8'));
     return undefined;
   } catch (error) {
-    return error instanceof TokenFileError ? error.message : undefined; // the start reports a file that the server cannot read
+    return error instanceof TokensUnusable ? error.message : undefined; // the start reports a file that the server cannot read
   }
 }

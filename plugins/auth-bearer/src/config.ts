@@ -7,8 +7,9 @@ export const configSchema = {
     tokensFile: {
       type: 'string',
       minLength: 1,
-      default: './data/tokens.json',
-      description: 'The file with the tokens issued by `plugboard token`. A file beside it records when they were last used.',
+      description:
+        'The file with the tokens issued by `plugboard token`. A file beside it records when they were last used. ' +
+        'Default: `./data/tokens.json`; where servers share a session store (`sessions: postgres`), its database.',
     },
     tokens: {
       type: 'array',

@@ -33,7 +33,7 @@ export class EphemeralTokenRoute implements HttpRoute {
   }
 
   /** @throws HttpError */
-  handle({ principal, body, rawBody }: HttpRequest): HttpReply {
+  async handle({ principal, body, rawBody }: HttpRequest): Promise<HttpReply> {
     const parent = this.#provider.digestOf(principal);
     if (parent === undefined) {
       throw new HttpError(403, 'Ephemeral tokens are issued for API tokens only, not for JWTs or other ephemeral tokens.', {
@@ -45,7 +45,7 @@ export class EphemeralTokenRoute implements HttpRoute {
     }
     const rights = rightsOf(body as Readonly<Record<string, unknown>>, principal);
     this.#assertReached(rights.agents ?? [], principal);
-    const issued = this.#tokens.issue(parent, rights);
+    const issued = await this.#tokens.issue(parent, rights);
     if (!issued) {
       throw new HttpError(429, 'Too many unused ephemeral tokens. Use some, or wait until they expire.', {
         code: 'rate_limit_exceeded',

@@ -12,6 +12,8 @@ import { record, TOKEN } from './token-fixtures.js';
 const clock = new ManualClock(Date.UTC(2026, 5, 1));
 const PLAIN = 'hand-written-secret';
 
+const ephemeral = () => new EphemeralTokens({ clock, ids: new SequentialIds() }, { sharedState: undefined });
+
 /**
  * A provider over these tokens. `asked` are the digests looked up, `used` the ids of accepted
  * tokens.
@@ -24,7 +26,7 @@ function provider(...tokens: readonly KnownToken[]) {
     return tokens.find(({ sha256 }) => sha256 === digest);
   };
   const recordUse = ({ id }: KnownToken) => void used.push(id);
-  const bearer = new BearerProvider({ clock }, { find, recordUse }, new EphemeralTokens({ clock, ids: new SequentialIds() }));
+  const bearer = new BearerProvider({ find, recordUse, now: () => clock.now() }, ephemeral());
   return { ask: (text: string) => bearer.authenticate({ bearer: text, headers: {} }), asked, used };
 }
 
@@ -120,9 +122,12 @@ t.test('S-05 looks up nothing but 64 hexadecimal digits', async (t) => {
 t.test('S-31 compares the whole digests after the look-up, in constant time', async (t) => {
   const nearly = digestOf(TOKEN).replace(/.$/, (last) => (last === '0' ? '1' : '0'));
   const unchecked = new BearerProvider(
-    { clock },
-    { find: () => ({ ...issued(), sha256: nearly }), recordUse: () => t.fail('accepted a token') },
-    new EphemeralTokens({ clock, ids: new SequentialIds() }),
+    {
+      find: () => ({ ...issued(), sha256: nearly }),
+      recordUse: () => t.fail('accepted a token'),
+      now: () => clock.now(),
+    },
+    ephemeral(),
   );
   t.same(unchecked.authenticate({ bearer: TOKEN, headers: {} }), { refused: 'an unknown token' }, 'whatever the look-up finds');
   t.equal(unchecked.authenticate({ bearer: PLAIN, headers: {} }), undefined);

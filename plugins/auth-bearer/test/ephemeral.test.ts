@@ -10,13 +10,13 @@ const CONFIGURED = { name: 'ops', project: 'default', token: SECRET, scopes: ['c
 /** A provider with one token, which the test may revoke. */
 function issuer() {
   const clock = new ManualClock(Date.UTC(2026, 5, 1));
-  const ephemeral = new EphemeralTokens({ clock, ids: new SequentialIds() });
+  const ephemeral = new EphemeralTokens({ clock, ids: new SequentialIds() }, { sharedState: undefined });
   let known = [configuredToken({ ...CONFIGURED, scopes: [...CONFIGURED.scopes] })];
   const find = (digest: string) => known.find(({ sha256 }) => sha256 === digest);
-  const provider = new BearerProvider({ clock }, { find, recordUse: () => {} }, ephemeral);
+  const provider = new BearerProvider({ find, recordUse: () => {}, now: () => clock.now() }, ephemeral);
   const ask = (bearer: string) => {
     const result = provider.authenticate({ bearer, headers: {} });
-    if (!result) throw new Error('not recognised');
+    if (!result || result instanceof Promise) throw new Error('not recognised');
     return result;
   };
   const parent = () => {
@@ -27,7 +27,7 @@ function issuer() {
   };
   const issue = (rights = {}) => {
     const issued = ephemeral.issue(parent(), { scopes: ['chat'], agents: undefined, ...rights });
-    if (!issued) throw new Error('nothing was issued');
+    if (!issued || issued instanceof Promise) throw new Error('nothing was issued');
     return issued.value;
   };
   return { clock, ephemeral, provider, ask, parent, issue, revoke: () => (known = []) };

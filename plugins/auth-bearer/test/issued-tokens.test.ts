@@ -4,6 +4,7 @@ import { CapturedLog, eventually, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';
 import { IssuedTokens } from '../src/provider/issued-tokens.js';
+import { FileStorage } from '../src/storage/file-storage.js';
 import { digestOf } from '../src/tokens/digest.js';
 import { fileOf, record, TOKEN } from './token-fixtures.js';
 
@@ -16,13 +17,8 @@ async function started(t: Test, text?: string) {
   if (text !== undefined) await writeAtomically(path, text);
   const clock = new ManualClock();
   const log = new CapturedLog();
-  const tokens = new IssuedTokens({
-    config: { tokensFile: 'tokens.json', tokens: [] },
-    resolvePath: () => path,
-    entries: () => ['acme'],
-    clock,
-    log: log.logger(clock),
-  });
+  const ctx = { entries: () => ['acme'], clock, log: log.logger(clock) };
+  const tokens = new IssuedTokens(ctx, { current: new FileStorage(path, clock), unusedFile: async () => undefined });
   t.teardown(() => tokens.stop());
   await tokens.start();
   return {
@@ -90,7 +86,7 @@ t.test('audits changes of tokens, but not the tokens found at start', async (t) 
 });
 
 t.test('fails to start with an unusable file', async (t) => {
-  await t.rejects(started(t, '{'), { name: 'TokenFileError', message: /is damaged: it is not JSON/ });
+  await t.rejects(started(t, '{'), { name: 'TokensUnusable', message: /is damaged: it is not JSON/ });
 });
 
 t.test('keeps the last good list and logs one error while the file is unusable', async (t) => {

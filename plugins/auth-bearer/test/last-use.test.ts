@@ -2,17 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CapturedLog, eventually, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
-import { LastUseRecorder, readLastUses } from '../src/files/last-use.js';
+import { readLastUses } from '../src/files/last-use.js';
+import { LastUseRecorder } from '../src/provider/last-use-recorder.js';
+import { FileStorage } from '../src/storage/file-storage.js';
 
 function server(t: Test, path = join(t.testdir({}), 'tokens.json.used')) {
   const clock = new ManualClock();
   const log = new CapturedLog();
-  const lastUse = new LastUseRecorder({
-    config: { tokensFile: 'tokens.json', tokens: [] },
-    resolvePath: () => path.replace(/\.used$/, ''),
-    clock,
-    log: log.logger(clock),
-  });
+  const current = new FileStorage(path.replace(/\.used$/, ''), clock);
+  const lastUse = new LastUseRecorder({ clock, log: log.logger(clock) }, { current });
   return { lastUse, clock, log, path };
 }
 

@@ -22,7 +22,7 @@ function sharedState(): PluginState {
   return state;
 }
 
-t.test('servers that start together keep one key', async (t) => {
+t.test('PG-25 servers that start together keep one key', async (t) => {
   const state = sharedState();
   const keys = await Promise.all(Array.from({ length: 8 }, () => new OwnKey(state, 'key').load()));
   t.equal(keys[0]?.length, 32);

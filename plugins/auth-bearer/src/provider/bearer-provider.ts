@@ -1,5 +1,5 @@
-import type { AuthProvider, AuthResult, Clock, Credentials, PluginContext, Principal } from '@plugboard/kernel';
-import { CONTEXT, inject } from '@plugboard/kernel/injection';
+import type { AuthProvider, AuthResult, Credentials, Principal } from '@plugboard/kernel';
+import { inject } from '@plugboard/kernel/injection';
 import { MAX_SECRET_BYTES } from '../tokens/configured-secret.js';
 import { digestOf, digestsEqual } from '../tokens/digest.js';
 import { isTokenLike, tokenProblem } from '../tokens/token-format.js';
@@ -22,23 +22,20 @@ const EPHEMERAL = 'svce_';
  */
 export class BearerProvider implements AuthProvider {
   /** Asked by digest. Nothing that a caller wrote gets this far. */
-  readonly #tokens: Pick<BearerTokens, 'find' | 'recordUse'>;
-  readonly #clock: Clock;
+  readonly #tokens: Pick<BearerTokens, 'find' | 'recordUse' | 'now'>;
   readonly #ephemeral: EphemeralTokens;
   /** The tokens of the callers that were identified here. */
   readonly #digests = new WeakMap<Principal, string>();
 
   constructor(
-    @inject(CONTEXT) { clock }: Pick<PluginContext, 'clock'>,
-    @inject(BearerTokens) tokens: Pick<BearerTokens, 'find' | 'recordUse'>,
+    @inject(BearerTokens) tokens: Pick<BearerTokens, 'find' | 'recordUse' | 'now'>,
     @inject(EphemeralTokens) ephemeral: EphemeralTokens,
   ) {
     this.#tokens = tokens;
     this.#ephemeral = ephemeral;
-    this.#clock = clock;
   }
 
-  authenticate({ bearer }: Credentials): AuthResult | undefined {
+  authenticate({ bearer }: Credentials): Promise<AuthResult> | AuthResult | undefined {
     if (bearer === undefined) return undefined;
     const isOurs = isTokenLike(bearer);
     if (Buffer.byteLength(bearer) > MAX_SECRET_BYTES) return isOurs ? { refused: 'a malformed token' } : undefined;
@@ -47,8 +44,8 @@ export class BearerProvider implements AuthProvider {
 
     const digest = digestOf(bearer);
     if (bearer.startsWith(EPHEMERAL)) {
-      const ephemeral = this.#ephemeral.take(digest);
-      return ephemeral ? this.#renew(ephemeral) : { refused: 'an ephemeral token that is unknown, expired or used' };
+      const taken = this.#ephemeral.take(digest);
+      return taken instanceof Promise ? taken.then((one) => this.#begin(one)) : this.#begin(taken);
     }
     return this.#check(digest) ?? (isOurs ? { refused: 'an unknown token' } : undefined);
   }
@@ -56,6 +53,10 @@ export class BearerProvider implements AuthProvider {
   /** The digest of the token that identified a caller, unless it was an ephemeral one. */
   digestOf(principal: Principal): string | undefined {
     return this.#digests.get(principal);
+  }
+
+  #begin(ephemeral: EphemeralToken | undefined): AuthResult {
+    return ephemeral ? this.#renew(ephemeral) : { refused: 'an ephemeral token that is unknown, expired or used' };
   }
 
   /** Checks the token that an ephemeral one was issued for. */
@@ -69,7 +70,7 @@ export class BearerProvider implements AuthProvider {
     const token = this.#tokens.find(digest);
     if (token === undefined || !digestsEqual(token.sha256, digest)) return undefined;
     if ('refused' in token.result) return token.result;
-    if (token.expiresAt <= this.#clock.now()) return { refused: `the token ${token.id} has expired`, expired: true };
+    if (token.expiresAt <= this.#tokens.now()) return { refused: `the token ${token.id} has expired`, expired: true };
     this.#tokens.recordUse(token);
     this.#digests.set(token.result.principal, digest);
     return token.result;

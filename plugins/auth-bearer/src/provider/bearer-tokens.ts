@@ -2,9 +2,9 @@ import { audit, type Lifecycle, type Logger, type PluginContext } from '@plugboa
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
-import { LastUseRecorder } from '../files/last-use.js';
 import { configuredToken, type KnownToken } from '../tokens/known-token.js';
 import { IssuedTokens } from './issued-tokens.js';
+import { LastUseRecorder } from './last-use-recorder.js';
 
 /** The tokens of an entry, issued and configured, and the lifecycle of what watches them. */
 export class BearerTokens implements Lifecycle {
@@ -24,7 +24,12 @@ export class BearerTokens implements Lifecycle {
     this.#log = log;
   }
 
-  /** The tokens file comes first: a token that is also in the configuration can be revoked. */
+  /** The time by which tokens expire, in milliseconds since the epoch. */
+  now(): number {
+    return this.#issued.now();
+  }
+
+  /** Issued tokens come first: a token that is also in the configuration can be revoked. */
   find(digest: string): KnownToken | undefined {
     return this.#issued.find(digest) ?? this.#configured.get(digest);
   }

@@ -1,26 +1,26 @@
 import { audit, type Clock, type Logger, type PluginContext } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, type Timer } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import type { BearerConfig } from '../config.js';
-import { fileSignature, readTokens } from '../files/token-file.js';
+import { IssuedTokenStorage } from '../storage/issued-token-storage.js';
+import type { TokenStorage } from '../storage/token-storage.js';
 import { issuedToken, type KnownToken } from '../tokens/known-token.js';
 import type { TokenRecord } from '../tokens/token-record.js';
 
-/** Milliseconds between checks of the file. A revocation must take effect within 10 s. */
+/** Milliseconds between two checks. A revocation must take effect within 10 s. */
 const INTERVAL = 2_000;
 
 /**
- * The issued tokens, kept up to date with their file, which the server only reads.
+ * The issued tokens, kept up to date with where they are stored, which the server only reads.
  *
- * 1. `start` reads the file and fails if it cannot be used. A missing file means no tokens.
- * 2. Every two seconds the inode, size and times of the file are checked, and it is read again if
- *    they changed. SIGHUP reads it at once.
- * 3. If the file becomes unusable, the last good list stays in effect, revocations and expiries
+ * 1. `start` reads them and fails if they cannot be used. A missing file means no tokens.
+ * 2. Every two seconds the inode, size and times of the file, or the number of changes in the
+ *    database, are checked, and the tokens are read again if they changed. SIGHUP reads at once.
+ * 3. If they become unusable, the last good list stays in effect, revocations and expiries
  *    included, and one error is logged.
  * 4. Changes of tokens are written to the audit log.
  */
 export class IssuedTokens {
-  readonly #path: string;
+  readonly #storages: Pick<IssuedTokenStorage, 'current' | 'unusedFile'>;
   #projects: ReadonlySet<string>;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -33,23 +33,36 @@ export class IssuedTokens {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(
-    @inject(CONTEXT)
-    ctx: Pick<PluginContext<BearerConfig>, 'config' | 'resolvePath' | 'entries' | 'clock' | 'log'>,
+    @inject(CONTEXT) { entries, clock, log }: Pick<PluginContext, 'entries' | 'clock' | 'log'>,
+    @inject(IssuedTokenStorage) storages: Pick<IssuedTokenStorage, 'current' | 'unusedFile'>,
   ) {
-    this.#path = ctx.resolvePath(ctx.config.tokensFile);
-    this.#projects = knownProjects(ctx.entries('projects'));
-    this.#clock = ctx.clock;
-    this.#log = ctx.log;
+    this.#storages = storages;
+    this.#projects = knownProjects(entries('projects'));
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  get #storage(): TokenStorage {
+    return this.#storages.current;
+  }
+
+  /** The time by which tokens expire, in milliseconds since the epoch. */
+  now(): number {
+    return this.#storage.now();
   }
 
   find(digest: string): KnownToken | undefined {
     return this.#known.get(digest);
   }
 
-  /** @throws TokenFileError */
+  /** @throws TokensUnusable */
   async start(): Promise<void> {
-    this.#signature = await fileSignature(this.#path);
-    this.#replace(await readTokens(this.#path));
+    this.#signature = await this.#storage.signature();
+    this.#replace(await this.#storage.read());
+    const file = await this.#storages.unusedFile();
+    if (file !== undefined) {
+      this.#log.warn(`issued tokens are in the database, and not in ${file}: write tokensFile to use the file, or remove it`);
+    }
     const timer = this.#clock.after(INTERVAL, () => {
       void this.#serialize(() => this.#check()).finally(() => this.#timer?.refresh());
     });
@@ -62,10 +75,10 @@ export class IssuedTokens {
     this.#replace([...this.#records.values()]);
   }
 
-  /** Reads the file again, or keeps the last good list. @throws TokenFileError */
+  /** Reads the tokens again, or keeps the last good list. @throws TokensUnusable */
   reload(): Promise<void> {
     return this.#serialize(async () => {
-      this.#signature = await fileSignature(this.#path);
+      this.#signature = await this.#storage.signature();
       await this.#reread();
     });
   }
@@ -76,22 +89,24 @@ export class IssuedTokens {
     await this.#last;
   }
 
-  /** Reads the file if it has changed. Never rejects: a problem is logged once. */
+  /** Reads the tokens if they have changed. Never rejects: a problem is logged once. */
   async #check(): Promise<void> {
-    const signature = await fileSignature(this.#path);
-    if (signature === this.#signature) return;
-    this.#signature = signature;
     const wasUnusable = this.#isUnusable;
+    const before = this.#signature;
     try {
-      await this.#reread();
+      this.#signature = ''; // unless it is known: then the next check reads
+      this.#signature = await this.#storage.signature();
+      if (this.#signature !== before) await this.#reread();
     } catch (error) {
-      if (!wasUnusable) this.#log.error({ err: error }, 'the tokens file cannot be used; the last good list stays in effect');
+      this.#isUnusable = true;
+      if (wasUnusable) return;
+      this.#log.error({ err: error }, `${this.#storage.name} cannot be used; the last good list stays in effect`);
     }
   }
 
   async #reread(): Promise<void> {
     try {
-      const records = await readTokens(this.#path);
+      const records = await this.#storage.read();
       const before = this.#records;
       this.#replace(records);
       this.#audit(before, records);
@@ -99,7 +114,7 @@ export class IssuedTokens {
       this.#isUnusable = true;
       throw error;
     }
-    if (this.#isUnusable) this.#log.info('the tokens file can be used again');
+    if (this.#isUnusable) this.#log.info(`${this.#storage.name} can be used again`);
     this.#isUnusable = false;
   }
 
@@ -123,7 +138,7 @@ export class IssuedTokens {
     }
     for (const record of before.values()) {
       if (this.#records.has(record.id) || record.revokedAt !== undefined) continue;
-      audit(this.#log, 'token_revoked', auditFields(record), 'a token was removed from the tokens file');
+      audit(this.#log, 'token_revoked', auditFields(record), `a token was removed from ${this.#storage.name}`);
     }
   }
 

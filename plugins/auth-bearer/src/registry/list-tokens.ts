@@ -11,14 +11,14 @@ export interface ListedToken extends Omit<TokenRecord, 'sha256' | 'hint' | 'crea
   readonly createdAt?: string;
   readonly createdBy?: string;
   readonly lastUsedAt?: string;
-  /** The tokens file or the configuration. */
-  readonly source: 'file' | 'configuration';
+  /** Where it is: for an issued token the tokens file or the database. */
+  readonly source: 'file' | 'database' | 'configuration';
 }
 
 /** Lists all tokens, those of the configuration first. */
 export function listTokens(
   config: BearerConfig,
-  records: readonly TokenRecord[],
+  { records, source }: { readonly records: readonly TokenRecord[]; readonly source: 'file' | 'database' },
   uses: LastUses,
   now: number,
 ): readonly ListedToken[] {
@@ -33,7 +33,7 @@ export function listTokens(
     return { id, ...fields, scopes, ...expiry, ...lastUse(id), status: statusOf(expiry, now), source: 'configuration' };
   });
   const issued = records.map(({ sha256, ...record }): ListedToken => {
-    return { ...record, ...lastUse(record.id), status: statusOf(record, now), source: 'file' };
+    return { ...record, ...lastUse(record.id), status: statusOf(record, now), source };
   });
   return [...configured, ...issued];
 }

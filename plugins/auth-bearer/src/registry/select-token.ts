@@ -24,7 +24,7 @@ export function selectToken(
     (record) => project === undefined || record.project === project,
   );
   if (found === undefined) {
-    throw new CommandError(`there is no active token "${idOrName}" in the tokens file; "plugboard token list" shows all tokens`);
+    throw new CommandError(`there is no active token "${idOrName}"; "plugboard token list" shows all tokens`);
   }
   if (others.length === 0) return found;
   const all = [found, ...others].map(

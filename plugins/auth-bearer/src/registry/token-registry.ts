@@ -2,14 +2,11 @@ import type { CheckContext, Clock, IdSource, PluginContext } from '@plugboard/ke
 import { CommandError, DEFAULT_PROJECT, type Scope, suggestion } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
-import { writeAtomically } from '../files/atomic-write.js';
-import { withFileLock } from '../files/file-lock.js';
-import { lastUseFile, readLastUses } from '../files/last-use.js';
-import { formatTokens, readTokens, TokenFileError } from '../files/token-file.js';
+import { IssuedTokenStorage } from '../storage/issued-token-storage.js';
 import { agentProblem } from '../tokens/agent-problem.js';
 import { digestOf } from '../tokens/digest.js';
 import { hintOf, newToken } from '../tokens/token-format.js';
-import { statusOf, type TokenRecord } from '../tokens/token-record.js';
+import { statusOf, type TokenRecord, TokensUnusable } from '../tokens/token-record.js';
 import { type ListedToken, listTokens } from './list-tokens.js';
 import { activeTokens, describeToken, selectToken } from './select-token.js';
 
@@ -43,24 +40,30 @@ export interface IssuedToken {
 }
 
 /**
- * Creates, rotates, revokes and lists issued tokens. Each change reads and writes the whole tokens
- * file under a lock, so concurrent commands lose nothing. A change that is not possible throws a
- * CommandError and has no effect.
+ * Creates, rotates, revokes and lists issued tokens. Concurrent commands lose nothing
+ * (`TokenStorage.change`). A change that is not possible throws a CommandError and has no effect.
  */
 export class TokenRegistry {
   readonly clock: Clock;
   readonly #config: BearerConfig;
-  /** The tokens file, absolute. */
-  readonly #path: string;
+  readonly #storage: IssuedTokenStorage;
   readonly #entries: CheckContext['entries'];
   readonly #ids: IdSource;
 
-  constructor(@inject(CONTEXT) { config, resolvePath, entries, clock, ids }: PluginContext<BearerConfig>) {
+  constructor(
+    @inject(CONTEXT) { config, entries, clock, ids }: PluginContext<BearerConfig>,
+    @inject(IssuedTokenStorage) storage: IssuedTokenStorage,
+  ) {
     this.clock = clock;
     this.#config = config;
-    this.#path = resolvePath(config.tokensFile);
+    this.#storage = storage;
     this.#entries = entries;
     this.#ids = ids;
+  }
+
+  /** Whether the tokens are in `ctx.state`. */
+  get usesState(): boolean {
+    return this.#storage.sharedState !== undefined;
   }
 
   create(request: TokenRequest): Promise<IssuedToken> {
@@ -115,8 +118,12 @@ export class TokenRegistry {
 
   /** Lists the tokens of one project, or all. */
   async list(project?: string): Promise<readonly ListedToken[]> {
-    const uses = await readLastUses(lastUseFile(this.#path));
-    const tokens = listTokens(this.#config, await this.#read(), uses, this.clock.now());
+    const storage = this.#storage.current;
+    const records = await storage.read().catch((error) => {
+      throw error instanceof TokensUnusable ? new CommandError(error.message) : error;
+    });
+    const source = storage.isShared ? 'database' : 'file';
+    const tokens = listTokens(this.#config, { records, source }, await storage.lastUses(), storage.now());
     return tokens.filter((token) => project === undefined || token.project === project);
   }
 
@@ -142,26 +149,8 @@ export class TokenRegistry {
   }
 
   #change<T>(work: (records: readonly TokenRecord[], now: number) => { records: readonly TokenRecord[]; result: T }): Promise<T> {
-    const path = this.#path;
-    return withFileLock(path, async () => {
-      const before = await this.#read();
-      const { records, result } = work(before, this.clock.now());
-      if (records === before) return result;
-      try {
-        await writeAtomically(path, formatTokens(records));
-      } catch (error) {
-        throw new CommandError(`the tokens file ${path} cannot be written (${(error as Error).message}); nothing was changed`);
-      }
-      return result;
-    });
-  }
-
-  async #read(): Promise<readonly TokenRecord[]> {
-    try {
-      return await readTokens(this.#path);
-    } catch (error) {
-      throw error instanceof TokenFileError ? new CommandError(error.message) : error;
-    }
+    const storage = this.#storage.current;
+    return storage.change((records) => work(records, storage.now()));
   }
 }
 

@@ -69,7 +69,7 @@ const FIELDS: Readonly<Record<keyof TokenRecord, { readonly check: Check; readon
  * Returns why a value is not a token record, as a clause, or undefined if it is one. An unknown
  * field is refused, because it may be a limit that this version would ignore.
  */
-export function recordProblem(value: unknown): string | undefined {
+function recordProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not an object';
   const unknown = Object.keys(value).find((key) => !Object.hasOwn(FIELDS, key));
   if (unknown !== undefined) return `has an unknown field ${JSON.stringify(unknown)}`;
@@ -79,4 +79,24 @@ export function recordProblem(value: unknown): string | undefined {
     } else if (!check(Reflect.get(value, name))) return `has an invalid field "${name}"`;
   }
   return undefined;
+}
+
+/** The issued tokens cannot be read. The message says where they are, and what to do. */
+export class TokensUnusable extends Error {
+  override readonly name = 'TokensUnusable';
+}
+
+/** @param damaged makes the error for what is wrong with the values, as a clause. */
+export function tokenRecords(values: readonly unknown[], damaged: (problem: string) => Error): readonly TokenRecord[] {
+  const ids = new Set<string>();
+  const digests = new Set<string>();
+  for (const [index, token] of values.entries()) {
+    const problem = recordProblem(token);
+    if (problem) throw damaged(`tokens[${index}] ${problem}`);
+    const { id, sha256 } = token as TokenRecord;
+    if (ids.has(id) || digests.has(sha256)) throw damaged(`tokens[${index}] is a duplicate`);
+    ids.add(id);
+    digests.add(sha256);
+  }
+  return values as readonly TokenRecord[];
 }
