@@ -148,7 +148,7 @@ export class AgentCardOperations implements AgentCards {
     const request = { target: agent, principal, messages, clientTools, params, incremental, requestId, metadata, signal };
     const account = new Account(this.#memory.budget, principal);
     const use = new TurnUse(agent.limits, NOTHING_SPENT, undefined);
-    const parent = new ParentCall({ ...asking, request, account, revision, use, above: undefined });
+    const parent = new ParentCall({ ...asking, request, account, lease: undefined, revision, use, above: undefined });
     return () => parent.end();
   }
 }

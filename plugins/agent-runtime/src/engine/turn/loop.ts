@@ -275,7 +275,8 @@ class AgentLoop {
   /** A call of a tool that asks an agent begins. Returns what ends it. */
   #onAsking(asking: AskingCall): () => void {
     const { request, task, revision, parent: above } = this.#context;
-    const parent = new ParentCall({ ...asking, request, account: task.account, revision, use: this.#use, above });
+    const { account, lease } = task;
+    const parent = new ParentCall({ ...asking, request, account, lease, revision, use: this.#use, above });
     return () => parent.end();
   }
 

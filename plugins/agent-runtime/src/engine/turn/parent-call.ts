@@ -3,6 +3,7 @@ import { type Account, TurnError, type TurnRequest } from '@plugboard/kernel/con
 import type { AgentRevision } from '../revision/agent-revision.js';
 import type { AskingCall } from '../tools/run-tool.js';
 import type { SlotHolder } from './child-slots.js';
+import type { TurnLease } from './turn-lease.js';
 import type { TurnTask } from './turn-task.js';
 import type { TurnUse } from './turn-use.js';
 
@@ -10,6 +11,8 @@ interface ParentCallOptions extends AskingCall {
   /** The turn that makes the call. */
   readonly request: TurnRequest;
   readonly account: Account;
+  /** Of that turn, if it has one. */
+  readonly lease: TurnLease | undefined;
   readonly revision: AgentRevision;
   readonly use: TurnUse;
   /** The call that started that turn. */
