@@ -148,7 +148,8 @@ export class AgentCardOperations implements AgentCards {
     const request = { target: agent, principal, messages, clientTools, params, incremental, requestId, metadata, signal };
     const account = new Account(this.#memory.budget, principal);
     const use = new TurnUse(agent.limits, NOTHING_SPENT, undefined);
-    return new ParentCall({ ...asking, request, account, revision, use, canWait: false, above: undefined });
+    const none = { lease: undefined, canWait: false, above: undefined } as const;
+    return new ParentCall({ ...asking, request, account, revision, use, ...none });
   }
 }
 

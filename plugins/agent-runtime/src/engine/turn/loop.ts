@@ -276,8 +276,8 @@ class AgentLoop {
   #onAsking(asking: AskingCall): ParentCall {
     const { request, task, revision, parent: above } = this.#context;
     const canWait = this.#begun.pending?.canWait === true;
-    const { account } = task;
-    return new ParentCall({ ...asking, request, account, revision, use: this.#use, canWait, above });
+    const { account, lease } = task;
+    return new ParentCall({ ...asking, request, account, lease, revision, use: this.#use, canWait, above });
   }
 
   /** The end of a turn by a limit. Its text says so, where the turn has none. */

@@ -4,6 +4,7 @@ import type { AgentRevision } from '../revision/agent-revision.js';
 import type { WaitingChild } from '../tools/intercept-tool.js';
 import type { AskedTurn, AskingCall } from '../tools/run-tool.js';
 import type { SlotHolder } from './child-slots.js';
+import type { TurnLease } from './turn-lease.js';
 import type { TurnTask } from './turn-task.js';
 import type { TurnUse } from './turn-use.js';
 
@@ -11,6 +12,8 @@ interface ParentCallOptions extends AskingCall {
   /** The turn that makes the call. */
   readonly request: TurnRequest;
   readonly account: Account;
+  /** Of that turn, if it has one. */
+  readonly lease: TurnLease | undefined;
   readonly revision: AgentRevision;
   readonly use: TurnUse;
   /** Whether the call can wait for a person. */
