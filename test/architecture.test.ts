@@ -134,6 +134,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'sessions/conversation',
     'sessions/pending',
     'sessions/history',
+    'sessions/shared',
     'sessions/store',
     'engine',
     'engine/turn',

@@ -48,7 +48,11 @@ export const layout: FileLayout = {
       shape: 'map',
       usual: { command: 'mcp', args: 'mcp' },
       shared: {
-        timeout: { type: 'string', format: 'duration', default: '60s', description: 'Time limit of one call.' },
+        timeout: {
+          type: 'string',
+          format: 'duration',
+          description: 'Time limit of one call. Default: `60s`; a call of an agent ends with its turn.',
+        },
         resultLimit: {
           type: 'string',
           format: 'size',
@@ -83,7 +87,7 @@ export const layout: FileLayout = {
       fixed: 'plugin', // the responses in progress are in it
     },
   },
-  state: keptBy(SessionStores, (store) => store.state),
+  state: keptBy(SessionStores, { storeOf: (store) => store.state, holdsOf: (store) => store.shared }),
   plainOptions: ['host', 'port', 'system', 'model', 'path', 'cwd', 'tokensFile'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],
   synonyms: {

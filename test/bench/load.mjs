@@ -81,7 +81,7 @@ export async function open(port, count, kind = kinds.slow) {
   };
 }
 
-function exchange(agent, port, body, kind) {
+export function exchange(agent, port, body, kind) {
   return new Promise((resolve, reject) => {
     const start = performance.now();
     let first;

@@ -80,7 +80,8 @@ function faulty(store: SessionStore): SessionStore {
   const { idempotency, pendingToolCalls } = store;
   const wrapped: Record<string, unknown> = {
     idempotency: {
-      get: (key, reserve) => faults.apply('idempotency.get', () => idempotency.get(key, reserve)),
+      claim: (...claimed) => faults.apply('idempotency.claim', () => idempotency.claim(...claimed)),
+      release: (key) => faults.apply('idempotency.release', () => idempotency.release(key)),
       put: (record) => faults.apply('idempotency.put', () => idempotency.put(record)),
     } satisfies SessionStore['idempotency'],
     pendingToolCalls: {

@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import type { ChatRequest, Script } from '@plugboard/testing';
 
 /** How many rounds of tool calls a turn of each kind is made of. */
-const ROUNDS = { plain: 0, tool: 1, tools: 2 };
+const ROUNDS = { plain: 0, tool: 1, tools: 2, count: 1 };
 export type TurnKind = keyof typeof ROUNDS;
 
 /** What a turn's user says: no two say the same. */
@@ -53,12 +53,19 @@ export function modelOf(request: ChatRequest, pause: () => Promise<unknown>): Sc
     }
   };
   if (round >= roundsOf(text)) return { text: slowly(answerTo(text)) };
+  const id = `call_${asked}_${round}`;
   const timeZone = ['UTC', 'Asia/Tokyo'][round] as string;
-  return { text: slowly('One moment.'), toolCalls: [{ id: `call_${asked}_${round}`, name: 'clock', arguments: { timeZone } }] };
+  const call =
+    kindOf(text) === 'count' ? { id, name: 'count', arguments: { text } } : { id, name: 'clock', arguments: { timeZone } };
+  return { text: slowly('One moment.'), toolCalls: [call] };
 }
 
 /** How many rounds of tool calls a turn is made of whose user says that. */
 export function roundsOf(text: string): number {
+  return ROUNDS[kindOf(text)];
+}
+
+function kindOf(text: string): TurnKind {
   const kind = text.split(' ').at(-1) ?? '';
-  return Object.hasOwn(ROUNDS, kind) ? ROUNDS[kind as TurnKind] : 0;
+  return Object.hasOwn(ROUNDS, kind) ? (kind as TurnKind) : 'plain';
 }

@@ -63,7 +63,8 @@ await t.test('plugboard init writes a distribution, which npm installs from the 
   const { stdout } = await exec(process.execPath, [join(root, 'plugins/cli/bin/plugboard.js'), 'init', site], { env });
   t.match(stdout, 'created my-agents in');
   const files = ['.dockerignore', '.env.example', '.gitignore', 'Dockerfile', 'README.md', 'compose.yaml', 'my-agents.service'];
-  for (const file of files) t.ok(existsSync(join(site, file)), file);
+  const forSeveral = ['compose.replicas.yaml', 'kubernetes.yaml', 'nginx.conf'];
+  for (const file of [...files, ...forSeveral]) t.ok(existsSync(join(site, file)), file);
   const manifest = JSON.parse(await readFile(join(site, 'package.json'), 'utf8'));
   for (const name of [...Object.keys(manifest.dependencies), '@plugboard/channel-kit', '@plugboard/testing']) {
     const [tarball] = globSync(`${name.replace('@', '').replace('/', '-')}-[0-9]*.tgz`, { cwd: tarballs });

@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
+import { startNginx } from '../support/nginx.js';
 import { Page } from '../support/page.js';
 import { ASSISTANT, TestServer } from '../support/test-server.js';
 
@@ -37,31 +35,8 @@ async function nginx(t: Test, server: string): Promise<string> {
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
     .replaceAll(/^ *ssl_certificate.*\n/gm, '')
     .replace('http://127.0.0.1:8080', server);
-  const folder = await mkdtemp(join(tmpdir(), 'plugboard-nginx-'));
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`);
-  const file = join(folder, 'nginx.conf');
-  await writeFile(
-    file,
-    `daemon off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${temporary.join(' ')}\n${site}}\n`,
-  );
-  const child = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', file], {
-    env: { PATH: `${process.env.PATH}:/usr/sbin` },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let errors = '';
-  child.stderr.on('data', (data) => {
-    errors += data;
-  });
-  child.once('error', (error) => t.fail(`nginx does not run, install it: ${error.message}`));
-  t.teardown(async () => {
-    child.kill('SIGTERM');
-    await rm(folder, { recursive: true, force: true });
-  });
   const url = `http://127.0.0.1:${port}`;
-  await eventually(async () => {
-    if (child.exitCode !== null) throw new Error(`nginx ended: ${errors}`);
-    return (await fetch(`${url}/readyz`).catch(() => undefined)) !== undefined;
-  });
+  await startNginx(t, site, url);
   return url;
 }
 

@@ -9,6 +9,7 @@ export { Budget, heapLimit } from '../host/base/budget.js';
 export { nearest, suggestion } from '../host/base/nearest.js';
 export { compileSchema, type SchemaMistake, type ValueValidator } from '../host/options/value-schema.js';
 export { Budgets } from '../host/plugin/budgets.js';
+export type { Exclusive } from '../host/plugin/exclusive.js';
 export type { Reconfiguration } from '../host/plugin/plugin.js';
 export { AddressPolicy } from './callers/address-policy.js';
 export { type Channel, type ChannelStatus, Channels } from './callers/channel.js';
@@ -89,13 +90,11 @@ export type {
   TurnIdempotency,
   TurnRequest,
 } from './runtime/agent-runtime.js';
-export type { Approval, ApprovalDecision, ApprovalListPage, Approvals } from './runtime/approvals.js';
+export type { Approval, ApprovalDecision, Approvals } from './runtime/approvals.js';
 export type {
   Conversation,
-  ConversationDocument,
   Conversations,
   ConversationTurns,
-  ForkRequest,
   NewConversation,
   WatchedTurn,
 } from './runtime/conversations.js';
@@ -127,6 +126,7 @@ export type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from './stor
 export type { PendingToolCalls, PendingToolCallsOwner } from './store/pending-tool-calls.js';
 export { isBlankKey, sessionKeyProblem } from './store/session-key.js';
 export { sessionTitle } from './store/session-title.js';
+export { LeaseEnded, type SessionLease, type SharedStore } from './store/shared-store.js';
 export { isToolImagesMessage, toolImagesMessage } from './tools/tool-images.js';
 export type { ToolPart, ToolResultParts } from './tools/tool-source.js';
 export { withoutCombination } from './tools/without-combination.js';

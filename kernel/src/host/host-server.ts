@@ -126,6 +126,22 @@ export class HostServer implements Server {
     }
   }
 
+  /**
+   * Starts only what keeps the state of plugins, for a command. `stop` follows.
+   * @throws ConfigError if nothing keeps it because of a mistake in the file; StartError.
+   */
+  async startState(): Promise<void> {
+    const { state } = this.#registration;
+    const [keeper] = state ? this.#revision.registry.visible(state.point) : [];
+    if (!keeper && this.#mistakes) throw this.#mistakes;
+    if (!keeper) return; // its use says so
+    try {
+      await this.#lifecycle.startOnly(keeper.entry);
+    } catch (error) {
+      throw error instanceof StartError ? new StartError(this.#redacted(error.failures)) : error;
+    }
+  }
+
   /** Logs one line for all disabled entries, but one for each that lacks its package. */
   #logDisabled(): void {
     const lacksPackage = ({ reason = '' }: EntryReport) => reason.startsWith('the package ');

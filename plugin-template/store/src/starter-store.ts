@@ -47,6 +47,8 @@ export class StarterStore implements SessionStore {
   readonly #file: StateFile;
   readonly #clock: Clock;
   #state = new State();
+  /** The fingerprints of the requests that run, by idempotency key. */
+  readonly #claims = new Map<string, string>();
   /** Turns that another process had begun. */
   #interrupted: readonly InterruptedTurn[] = [];
   #lastChange: Promise<unknown> = Promise.resolve();
@@ -82,9 +84,9 @@ export class StarterStore implements SessionStore {
     return this.#change(({ begun }) => void begun.set(turnId, { id, turnId, input }));
   }
 
-  commit(id: SessionId, turn: TurnCommit): Promise<void> {
+  async commit(id: SessionId, turn: TurnCommit): Promise<void> {
     const { turnId, expected, messages, record, user, idempotency, state: changes = [], approvals = [] } = turn;
-    return this.#change((state) => {
+    await this.#change((state) => {
       const version = this.#version(state, id);
       if (version !== expected) throw new VersionConflict(expected, version);
       const session = state.sessions.get(keyOf(id)) ?? this.#add(state, id, {});
@@ -95,9 +97,12 @@ export class StarterStore implements SessionStore {
       session.updatedAt = this.#clock.now();
       if (turnId !== undefined) state.begun.delete(turnId);
       if (idempotency) this.#putAnswer(state, idempotency);
+      const conflict = this.#conflict(state, changes);
+      if (conflict) throw new VersionConflict(expected, conflict);
       this.#changeValues(state, changes);
       for (const approval of approvals) state.approvals.set(nameOf(id.project, approval.id), { ...approval, session: { ...id } });
     });
+    if (idempotency) this.#endClaim(idempotency);
   }
 
   abandon(_: SessionId, turnId: string): Promise<void> {
@@ -279,23 +284,32 @@ export class StarterStore implements SessionStore {
   };
 
   readonly idempotency: IdempotencyStore = {
-    get: async (key, reserve) => {
-      const found = this.#state.answers.get(answerKeyOf(key));
-      if (!found || found.until <= this.#clock.now()) return undefined;
+    claim: async (key, fingerprint, reserve) => {
+      const name = answerKeyOf(key);
+      const running = this.#claims.get(name);
+      if (running !== undefined) return { key, fingerprint: running, result: 'running' };
+      const found = this.#state.answers.get(name);
+      if (!found || found.until <= this.#clock.now()) {
+        this.#claims.set(name, fingerprint);
+        return undefined;
+      }
       const { result } = found.record;
       if (result !== 'began') reserve?.(Buffer.byteLength(result.text));
       return structuredClone(found.record);
     },
-    put: (record) => this.#change((state) => this.#putAnswer(state, record)),
+    put: async (record) => {
+      await this.#change((state) => this.#putAnswer(state, record));
+      this.#endClaim(record);
+    },
+    release: async (key) => void this.#claims.delete(answerKeyOf(key)),
   };
 
   readonly state: StateStore = {
     get: async (entry, key) => this.#valuesOf(this.#state, entry).get(key)?.text,
-    change: (changes) => this.#change((state) => this.#changeValues(state, changes)),
-    compareAndSet: (change, expected) =>
+    change: (changes) =>
       this.#change((state) => {
-        if (this.#valuesOf(state, change.entry).get(change.key)?.text !== expected) return false;
-        this.#changeValues(state, [change]);
+        if (this.#conflict(state, changes)) return false;
+        this.#changeValues(state, changes);
         return true;
       }),
     list: async (entry, { prefix, after, limit }) =>
@@ -343,6 +357,12 @@ export class StarterStore implements SessionStore {
     return new Map([...(state.values.get(entry) ?? [])].filter(([, { until = Number.POSITIVE_INFINITY }]) => until > now));
   }
 
+  /** The first change that expects another value than its key has. */
+  #conflict(state: State, changes: readonly StateChange[]): StateChange | undefined {
+    const textOf = ({ entry, key }: StateChange) => this.#valuesOf(state, entry).get(key)?.text ?? null;
+    return changes.find((change) => change.expected !== undefined && change.expected !== textOf(change));
+  }
+
   /** What throws here changes nothing: the state is a copy. */
   #changeValues(state: State, changes: readonly StateChange[]): void {
     for (const [entry, own] of Map.groupBy(changes, (change) => change.entry)) {
@@ -373,6 +393,11 @@ export class StarterStore implements SessionStore {
     const session = { id: { ...id }, base, createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
     state.sessions.set(keyOf(id), session);
     return session;
+  }
+
+  /** An answer ends the claim of its key. */
+  #endClaim({ key, result }: IdempotencyRecord): void {
+    if (result !== 'began') this.#claims.delete(answerKeyOf(key));
   }
 
   #putAnswer({ answers }: State, record: IdempotencyRecord): void {

@@ -64,8 +64,9 @@ t.test('a turn that was stored, although the store said that it failed, is not r
   const { platform, runtime, state, clock, start, stop, sent } = opened();
   const change = state.change.bind(state);
   state.change = async (changes) => {
-    await change(changes);
+    const isApplied = await change(changes);
     if (changes.some(({ key }) => key.startsWith('kit/out/'))) throw new Error('the answer of the disk got lost');
+    return isApplied;
   };
   const run = runtime.run.bind(runtime);
   runtime.run = (request) => {

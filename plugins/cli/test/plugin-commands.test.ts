@@ -186,3 +186,29 @@ t.test('plugboard token names the entry that the file lacks', async (t) => {
     stderr: /unknown section, did you mean "transports"\?/,
   });
 });
+
+/** Counts in its state how often it was called. */
+const COUNTER = `
+  const { state } = ctx;
+  const count = async (args, terminal) => {
+    const calls = Number(await state.get('calls') ?? 0) + 1;
+    await state.put('calls', calls);
+    terminal.print(String(calls));
+    return 0;
+  };
+  ctx.contribute(contracts.Commands, { summary: 'Counts its calls', options: {}, usesState: true, run: count }, 'count');
+`;
+
+t.test('a command that uses ctx.state has the session store started for it', async (t) => {
+  const files = distributionWith(COUNTER);
+  const cwd = t.testdir({
+    ...files,
+    'plugboard.yaml': `${files['plugboard.yaml']}\nsessions: { use: sqlite, path: ./data/s.db }\n`,
+  });
+  for (const stdout of ['1\n', '2\n']) t.match(await run(t, ['count'], { cwd }), { code: 0, stdout, stderr: '' });
+  await writeFile(join(cwd, 'data/s.db'), 'no database');
+  t.match(await run(t, ['count'], { cwd }), { code: 1, stdout: '', stderr: /^plugboard: .*sessions/ });
+  const yaml = `${files['plugboard.yaml']}\nsessions: { use: sqlite, path: "\${NOT_SET_IN_TESTS}" }\n`;
+  await writeFile(join(cwd, 'plugboard.yaml'), yaml);
+  t.match(await run(t, ['count'], { cwd }), { code: 78, stderr: /NOT_SET_IN_TESTS/ });
+});

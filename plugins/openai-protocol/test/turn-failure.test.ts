@@ -26,6 +26,14 @@ t.test('C-165 C-167 a failed turn gets 502 with message and type only', async (t
   }
 });
 
+t.test('PG-13 a turn whose server lost its lease gets 502 with its code, and may be sent again', async (t) => {
+  const error = turnFailureError(failure('lease_lost'), true);
+  t.equal(error.status, 502);
+  t.same(error.body, { error: { message: 'Why.', type: 'server_error', param: null, code: 'lease_lost' } });
+  t.same(error.headers, {});
+  t.same(turnFailureError(failure('lease_lost', { toolsRan: true }), true).headers, { 'x-should-retry': 'false' });
+});
+
 t.test('C-132 retries are discouraged once a tool ran, or in a session', async (t) => {
   t.same(turnFailureError(failure('model_failed', { toolsRan: true }), false).headers, { 'x-should-retry': 'false' });
   t.same(turnFailureError(failure('model_failed'), true).headers, { 'x-should-retry': 'false' });

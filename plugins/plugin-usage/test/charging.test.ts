@@ -116,11 +116,10 @@ t.test('a full disk fails no turn: it counts in memory, and the entry is degrade
   let isFull = false;
   const state: StateStore = {
     get: (...key) => disk.get(...key),
-    change: (...changes) => disk.change(...changes),
     list: (...page) => disk.list(...page),
-    compareAndSet: async (...change) => {
+    change: async (...changes) => {
       if (isFull) throw new Error('the disk is full');
-      return disk.compareAndSet(...change);
+      return disk.change(...changes);
     },
   };
   const config = { prices: PRICES, budgets: [{ amount: 4, per: 'day' }] };

@@ -9,6 +9,8 @@ export const MAX_RECORDS = 100_000;
 /** Idempotency records. They share the store's memory budget. */
 export class MemoryIdempotency implements IdempotencyStore {
   readonly records: ExpiringMap<IdempotencyRecord>;
+  /** The fingerprints of the requests that run, by key. Unlike records, they are never evicted. */
+  readonly #claims = new Map<string, string>();
   readonly #put: (record: IdempotencyRecord) => void;
 
   /** @param put adds a record with `add` and applies the limits of the store. */
@@ -17,17 +19,27 @@ export class MemoryIdempotency implements IdempotencyStore {
     this.#put = put;
   }
 
-  async get(key: IdempotencyKey, reserve?: (bytes: number) => void): Promise<IdempotencyRecord | undefined> {
-    const record = this.records.get(mapKey(key))?.value;
-    if (record && record.result !== 'began') reserve?.(Buffer.byteLength(record.result.text));
+  async claim(...[key, fingerprint, reserve]: Parameters<IdempotencyStore['claim']>): ReturnType<IdempotencyStore['claim']> {
+    const name = mapKey(key);
+    const running = this.#claims.get(name);
+    if (running !== undefined) return { key, fingerprint: running, result: 'running' };
+    const record = this.records.get(name)?.value;
+    if (!record) this.#claims.set(name, fingerprint);
+    else if (record.result !== 'began') reserve?.(Buffer.byteLength(record.result.text));
     return record;
+  }
+
+  async release(key: IdempotencyKey): Promise<void> {
+    this.#claims.delete(mapKey(key));
   }
 
   async put(record: IdempotencyRecord): Promise<void> {
     this.#put(record);
   }
 
+  /** An answer ends the claim of its key. */
   add(record: IdempotencyRecord): void {
+    if (record.result !== 'began') this.#claims.delete(mapKey(record.key));
     this.records.set(mapKey(record.key), frozenCopy(record), recordBytes(record), record.key.project);
   }
 }

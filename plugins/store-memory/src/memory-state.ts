@@ -55,14 +55,10 @@ export class MemoryState implements StateStore {
     return this.#value(entry, key)?.text;
   }
 
-  async change(changes: readonly StateChange[]): Promise<void> {
+  async change(changes: readonly StateChange[]): Promise<boolean> {
+    if (this.conflict(changes)) return false;
     this.assertFits(changes);
     this.apply(changes);
-  }
-
-  async compareAndSet(change: StateChange, expected: string | undefined): Promise<boolean> {
-    if (this.#value(change.entry, change.key)?.text !== expected) return false;
-    await this.change([change]);
     return true;
   }
 
@@ -79,6 +75,13 @@ export class MemoryState implements StateStore {
       if (text !== undefined) found.push({ key, text });
     }
     return found;
+  }
+
+  /** The first change that expects another value than its key has. */
+  conflict(changes: readonly StateChange[]): StateChange | undefined {
+    return changes.find(
+      ({ entry, key, expected }) => expected !== undefined && expected !== (this.#value(entry, key)?.text ?? null),
+    );
   }
 
   /**

@@ -165,7 +165,7 @@ t.test('S-42 evicts from the project that stores the most, so that no project pu
     await store.pendingToolCalls.save(OWNER, [`call_${n}`], turn(100));
   }
   t.equal((await store.info(small))?.turns, 1, 'the oldest session of all');
-  t.same(await store.idempotency.get(key), idempotency, 'a retry does not run again');
+  t.same(await store.idempotency.claim(key, 'f1'), idempotency, 'a retry does not run again');
   t.ok(logs.length > 20);
   t.notOk(logs.some(({ project }) => project === 'small'));
 });
@@ -217,8 +217,8 @@ t.test('keeps 100,000 idempotency records and evicts the oldest beyond that', as
   for (let n = 0; n < 100_000; n++) await store.idempotency.put(record(`${n}`, 200));
   t.same(logs, []);
   await store.idempotency.put(record('one more', 200));
-  t.equal(await store.idempotency.get(record('0', 200).key), undefined);
-  t.ok(await store.idempotency.get(record('1', 200).key));
+  t.equal(await store.idempotency.claim(record('0', 200).key, 'f1'), undefined);
+  t.ok(await store.idempotency.claim(record('1', 200).key, 'f1'));
   t.match(logs, [{ level: 'warn', msg: /^evicted an idempotency record/, limit: '100,000 keys' }]);
 });
 
@@ -230,10 +230,10 @@ t.test('applies `maxBytes` to idempotency records too and evicts the oldest entr
   clock.advance(1);
   await store.commit(session('b'), { expected: 0, messages: turn(300), idempotency: record('b', 200) });
   t.match(logs, [{ limit: 'maxBytes', bytes: 300, turns: undefined }]);
-  t.equal(await store.idempotency.get(record('a', 300).key), undefined);
+  t.equal(await store.idempotency.claim(record('a', 300).key, 'f1'), undefined);
   await store.idempotency.put(record('c', 400));
   t.match(logs.slice(1), [{ limit: 'maxBytes', turns: 1 }], 'then the session, which is older than the other record');
-  t.same(await store.idempotency.get(record('b', 200).key), record('b', 200));
+  t.same(await store.idempotency.claim(record('b', 200).key, 'f1'), record('b', 200));
 
   await t.rejects(store.idempotency.put(record('d', 1025)), {
     message: /^the answer to a request with an Idempotency-Key needs/,

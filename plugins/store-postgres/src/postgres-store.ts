@@ -17,8 +17,8 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
-import { sessionTitle } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
+import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Database, type DatabaseOptions } from './database/database.js';
 import { Replica } from './database/replica.js';
 import { explainError, type Server } from './errors/postgres-error.js';
@@ -93,23 +93,28 @@ export class PostgresStore implements SessionStore {
     replace: (read, change) => this.#call(({ approvals }) => approvals.replace(read, change)),
   };
   readonly idempotency: IdempotencyStore = {
-    get: (key, reserve) => this.#call(({ idempotency }) => idempotency.get(key, reserve)),
+    claim: (key, fingerprint, reserve) =>
+      this.#claims.claim(key, fingerprint, () =>
+        this.#call(({ idempotency }, { id }) => idempotency.claim(id, key, fingerprint, reserve)),
+      ),
     put: async (record) => {
       const columns = recordColumns(record);
-      await this.#call(async ({ usage, idempotency }) => {
+      await this.#call(async ({ usage, idempotency }, { id }) => {
         await usage.assertFits(columns.project, columns.bytes);
-        await idempotency.put(columns);
+        await idempotency.put(columns, id);
       });
+      this.#claims.stored(record);
     },
+    release: (key) => this.#claims.release(key, () => this.#call(({ idempotency }, { id }) => idempotency.release(key, id))),
   };
   readonly state: StateStore = {
     get: (entry, key) => this.#call(({ state }) => state.get(entry, key)),
     change: (changes) => this.#call(({ state }) => state.change(changes)),
-    compareAndSet: (change, expected) => this.#call(({ state }) => state.compareAndSet(change, expected)),
     list: (entry, page) => this.#call(({ state }) => state.list(entry, page)),
   };
   /** Milliseconds that `start` may take: as long as the lease of a killed server. */
   readonly startLimit: number;
+  readonly #claims = new LocalClaims();
   readonly #options: PostgresStoreOptions;
   readonly #newDatabase: (options: DatabaseOptions) => Database;
   readonly #server: Server;
@@ -156,9 +161,9 @@ export class PostgresStore implements SessionStore {
     return this.#call(({ sessions }) => sessions.version(id));
   }
 
-  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
-    await this.#call(({ turns }, { id: replica }) => turns.begin(id, turnId, text, replica));
+    await this.#call(({ turns }, { id: replica }) => turns.begin(id, turnId, text, replica, parent));
     this.#begun.add(turnId);
   }
 
@@ -176,13 +181,14 @@ export class PostgresStore implements SessionStore {
       await database.transaction(
         async (query) => {
           const session = await sessions.commit(query, stored, replica.id, hasBegun);
-          await state.apply(query, stateChanges);
+          await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
           if (asked.length > 0) await approvals.put(query, id.project, session, columns);
-          if (record) await idempotency.put(record, query);
+          if (record) await idempotency.put(record, replica.id, query);
         },
         (query) => sessions.hasTurn(query, stored),
       );
     });
+    this.#claims.stored(answer);
     if (turnId !== undefined) this.#begun.delete(turnId);
   }
 

@@ -36,7 +36,7 @@ t.test('PG-2 sends nothing that a pooler of transactions refuses', async (t) => 
   await store.commit(session('s0'), { expected: 2, messages: turn(3), idempotency: record });
   await store.fork(session('s0'), 'copy', 2);
   await store.documents.put(session('s0'), 'resp_1', '{}');
-  await store.state.compareAndSet({ entry: 'a', key: 'b', text: '1' }, undefined);
+  await store.state.change([{ entry: 'a', key: 'b', text: '1', expected: null }]);
   await store.list('acme', { limit: 3, order: 'desc' });
   await store.delete(session('copy'));
   await opened.close();

@@ -1,58 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { eventually, ManualClock, type StoreQuotas, sessionStoreContract } from '@plugboard/testing';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { loaded, openStore, SYSTEM_CLOCK, session, turn, wipe } from './open-store.js';
-import { freePort, programMissing, realPostgres } from './real-postgres.js';
-
-const PROGRAM = '/usr/sbin/pgbouncer';
-if (!existsSync(PROGRAM)) throw programMissing('PgBouncer', 'pgbouncer');
-
-/** A PgBouncer in transaction mode in front of PostgreSQL. */
-async function pooler(t: Test) {
-  const { port: target, url, account } = await realPostgres();
-  const port = await freePort();
-  const folder = mkdtempSync(join(tmpdir(), 'plugboard-pgbouncer-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  const { password, username } = new URL(url());
-  writeFileSync(join(folder, 'users'), `"${username}" "${decodeURIComponent(password)}"\n`);
-  writeFileSync(
-    join(folder, 'ini'),
-    `[databases]\n* = host=127.0.0.1 port=${target}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
-      `auth_type = scram-sha-256\nauth_file = ${folder}/users\npool_mode = transaction\ndefault_pool_size = 3\n` +
-      `max_client_conn = 200\nunix_socket_dir =\n`,
-  );
-  const { uid, gid } = account;
-  if (uid !== undefined && gid !== undefined) for (const name of ['', 'users', 'ini']) chownSync(join(folder, name), uid, gid);
-  const launch = async () => {
-    const child = spawn(PROGRAM, [join(folder, 'ini')], { ...account, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-    let told = '';
-    child.stderr.on('data', (data) => {
-      told += data;
-    });
-    await eventually(() => told.includes('process up'));
-    return child;
-  };
-  let child = await launch();
-  const stop = async () => {
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  };
-  t.teardown(stop);
-  const through = new URL(url());
-  through.port = String(port);
-  const restart = async () => {
-    await stop();
-    child = await launch();
-  };
-  return { url: through.href, restart };
-}
+import { startPgBouncer } from './real-pgbouncer.js';
 
 t.test('PG-2 fulfils the session store contract behind PgBouncer in transaction mode', async (t) => {
-  const { url } = await pooler(t);
+  const { url } = await startPgBouncer(t);
   const clock = new ManualClock();
   const { schema, close } = await openStore({ clock });
   await close();
@@ -69,7 +21,7 @@ t.test('PG-2 fulfils the session store contract behind PgBouncer in transaction 
 });
 
 t.test('PG-2 PG-7 turns go on behind a PgBouncer that is restarted', async (t) => {
-  const { url, restart } = await pooler(t);
+  const { url, restart } = await startPgBouncer(t);
   const { store, close } = await openStore({ url, clock: SYSTEM_CLOCK, poolSize: 10 });
   t.teardown(close);
   const run = async (key: string) => {

@@ -38,7 +38,7 @@ t.test('PG-12 U+0000 and lone surrogates come back the same, wherever they are',
       { id, user: odd, metadata: { [odd]: odd } },
     ]);
     t.strictSame(await store.documents.get(id.project, odd), { id, text: odd });
-    t.strictSame(await store.idempotency.get(key), idempotency);
+    t.strictSame(await store.idempotency.claim(key, 'f1'), idempotency);
     t.strictSame(await store.approvals.get(id.project, [odd]), [{ ...approval, session: id }]);
     t.strictSame(await store.pendingToolCalls.load(id, odd), turn(1, odd));
     t.same([...(await store.pendingToolCalls.find(id, [odd])).keys()], [odd]);

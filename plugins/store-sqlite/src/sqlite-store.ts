@@ -17,8 +17,8 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
-import { sessionTitle } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, Sweeper, sizeOf } from '@plugboard/store-kit';
+import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
+import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, Sweeper, sizeOf } from '@plugboard/store-kit';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
@@ -113,23 +113,26 @@ export class SqliteStore implements SessionStore {
     },
   };
   readonly idempotency: IdempotencyStore = {
-    get: async (key, reserve) => this.#read(({ idempotency }) => idempotency.get(key, reserve)),
+    claim: (key, fingerprint, reserve) =>
+      this.#claims.claim(key, fingerprint, () => this.#read(({ idempotency }) => idempotency.get(key, reserve))),
     put: async (record) => {
       this.#assertHasRoom(record.key.project, recordSize(record));
       this.#count(...(await this.#write('durable', ({ idempotency }) => idempotency.put(record))));
+      this.#claims.stored(record);
     },
+    release: (key) => this.#claims.release(key, async () => undefined), // a claim ends with the process
   };
   readonly state: StateStore = {
     get: async (entry, key) => this.#read(({ state }) => state.get(entry, key)),
-    change: (changes) => this.#write('durable', ({ state }) => state.change(changes)),
-    compareAndSet: (change, expected) =>
+    change: (changes) =>
       this.#write('durable', ({ state }) => {
-        if (state.get(change.entry, change.key) !== expected) return false;
-        state.change([change]);
+        if (state.conflict(changes)) return false;
+        state.change(changes);
         return true;
       }),
     list: async (entry, { prefix, after, limit }) => this.#read(({ state }) => state.list(entry, prefix, after, limit)),
   };
+  readonly #claims = new LocalClaims();
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
   /** Undefined before `start` and after `stop`, which may come before the work after a write. */
@@ -177,11 +180,11 @@ export class SqliteStore implements SessionStore {
     return this.#read(({ sessions }) => sessions.version(id));
   }
 
-  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
     this.#assertFits(id, SMALLEST_TURN);
     try {
-      await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text));
+      await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text, parent));
     } catch (error) {
       this.#opened?.tables.turns.forget(turnId); // its row may have been inserted and rolled back
       throw error;
@@ -194,14 +197,18 @@ export class SqliteStore implements SessionStore {
     if (turnId === undefined) this.#assertFits(id, sizeOfTurn(stored));
     const changes = await this.#write('durable', (tables) => {
       const { sessions, turns, idempotency, state } = tables;
-      const added = sessions.commit(id, expected, stored, user ?? null, () => sessionTitle(messages));
+      const titleOf = () => sessionTitle(messages);
+      const added = sessions.commit(id, expected, { ...stored, parent: turns.parentOf(turnId) }, user ?? null, titleOf);
       if (turnId !== undefined) turns.end(turnId);
+      const conflict = state.conflict(changed);
+      if (conflict) throw new VersionConflict(expected, conflict);
       state.change(changed);
       const bytes = tables.approvals.put(id, approvals);
       const resized = bytes === 0 ? [] : [sessions.resize(id, bytes)];
       return [added, ...resized, ...(answer ? idempotency.put(answer) : [])];
     });
     this.#count(...changes);
+    this.#claims.stored(answer);
     if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 
@@ -258,15 +265,17 @@ export class SqliteStore implements SessionStore {
   }
 
   async delete(id: SessionId): Promise<boolean> {
-    const freed = await this.#write('durable', ({ sessions, turns }) => {
-      const used = sessions.delete(id);
-      if (used) turns.deleteAll(id);
-      return used;
-    });
-    if (!freed) return false;
-    this.#count(freed);
-    this.#opened?.sweeper.wake();
-    return true;
+    const { existed, freed } = await this.#write('durable', ({ sessions, turns }) => ({
+      existed: sessions.exists(id),
+      freed: [id, ...sessions.childrenOf(id)].flatMap((one) => {
+        const used = sessions.delete(one);
+        if (used) turns.deleteAll(one);
+        return used ?? [];
+      }),
+    }));
+    this.#count(...freed);
+    if (freed.length > 0) this.#opened?.sweeper.wake();
+    return existed;
   }
 
   /** Why the store does not work, if it does not. While it does not, it probes once a second. */

@@ -14,11 +14,11 @@ t.test(
     await store.idempotency.put(record('small', 'answer', 'small'));
     await Promise.all(Array.from({ length: 999 }, (_, n) => store.idempotency.put(record(`${n}`))));
     await store.idempotency.put(record('998', 'once more'));
-    t.ok(await store.idempotency.get(record('0').key), 'a record that is replaced counts once');
+    t.ok(await store.idempotency.claim(record('0').key, 'f1'), 'a record that is replaced counts once');
     await store.idempotency.put(record('one more'));
-    t.equal(await store.idempotency.get(record('0').key), undefined);
-    t.ok(await store.idempotency.get(record('10').key));
-    t.ok(await store.idempotency.get(record('small', '', 'small').key), 'the oldest record of all, of another project');
+    t.equal(await store.idempotency.claim(record('0').key, 'f1'), undefined);
+    t.ok(await store.idempotency.claim(record('10').key, 'f1'));
+    t.ok(await store.idempotency.claim(record('small', '', 'small').key, 'f1'), 'the oldest record of all, of another project');
     t.equal(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n, 991);
   },
 );
@@ -36,5 +36,5 @@ t.test('deletes expired records in small steps', async (t) => {
     left.push(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n);
   }
   t.same(left, [51, 1]);
-  t.ok(await store.idempotency.get(record('late').key));
+  t.ok(await store.idempotency.claim(record('late').key, 'f1'));
 });

@@ -117,7 +117,7 @@ t.test('S-76 a clock that is 40 days off for a while, or at the start, expires n
   const kept = async (what: string) => {
     const { store } = opened;
     t.match(await store.info(ANNA), { turns: 1 }, what);
-    t.match(await store.idempotency.get(key), { fingerprint: 'f' }, what);
+    t.match(await store.idempotency.claim(key, 'f1'), { fingerprint: 'f' }, what);
     t.equal((await store.pendingToolCalls.load(OWNER, 'call'))?.length, 2, what);
     t.equal(await store.version(session('gone')), 2, what);
     t.equal(await store.state.get('plugins.pager', 'seen'), '1', what);

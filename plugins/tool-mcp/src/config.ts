@@ -83,6 +83,12 @@ export const configSchema = {
       description:
         '`principal` sends the caller’s project, token name, subject and claims in the `_meta` of each call. Default: not sent.',
     },
+    keyed: {
+      type: 'boolean',
+      description:
+        'The server acts once on calls with the same `_meta["plugboard/idempotency-key"]`. A call whose answer is lost is then ' +
+        'repeated, also if it writes. Default: false.',
+    },
     args: {
       type: 'array',
       items: { type: 'string' },

@@ -20,7 +20,7 @@ export default definePlugin({
   register(context) {
     const { config, entry, clock, log, ids, contribute, resolvePath } = context;
     const { url, forward, pin = false, acceptedFile = ACCEPTED_FILE } = config;
-    const shared = { forward, entry, clock, log };
+    const shared = { forward, isKeyed: config.keyed ?? false, entry, clock, log };
     if (url === undefined) {
       const tools = new McpTools({ ...shared, connect: connectToProcess(context), runs: 'here', jitter: () => 0 });
       contribute(ToolSources, tools);

@@ -18,7 +18,7 @@ import {
 import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
 import { MAX_LIST, MAX_TOOLS, type ToolList } from './protocol/tool-list.js';
 import { metaOf } from './tools/call-meta.js';
-import { type ListedTool, listedTools } from './tools/listed-tools.js';
+import { listedTools } from './tools/listed-tools.js';
 import { digestsOf, toolChanges } from './tools/tool-changes.js';
 import { toolResultOf } from './tools/tool-result.js';
 
@@ -46,6 +46,8 @@ interface McpToolsOptions {
   readonly pin?: ToolPin | undefined;
   /** Whether calls name the caller. */
   readonly forward: McpConfig['forward'];
+  /** Whether the server acts once on calls with the same key. */
+  readonly isKeyed: boolean;
   /** The name of the entry, for messages. */
   readonly entry: string;
   readonly clock: Clock;
@@ -251,19 +253,8 @@ export class McpTools implements ToolSource, Lifecycle {
       );
     }
     if (tools.length === 0) this.#log.warn('the MCP server offers no tools');
-    return tools.map((tool) => ({ ...tool, run: (input, call) => this.#run(tool, input, call) }));
-  }
-
-  /** Calls a tool, and once more if its answer was lost and a second call does no harm. */
-  async #run(tool: ListedTool, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {
-    const connection = this.#connection;
-    try {
-      return await this.#call(tool.name, input, call);
-    } catch (error) {
-      const isLost = error instanceof McpServerError && error.code === 'mcp_call_lost';
-      if (!isLost || tool.effect === 'write' || !connection || connection !== this.#connection) throw error;
-      return this.#call(tool.name, input, call);
-    }
+    const keyed = this.#options.isKeyed && { keyed: true };
+    return tools.map((tool) => ({ ...tool, ...keyed, run: (input, call) => this.#call(tool.name, input, call) }));
   }
 
   async #call(name: string, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {

@@ -354,3 +354,26 @@ t.test('AP-2 decisions are items, and an approved call follows its decision with
     ['mcp_approval_response', 'mcp_approval_response', 'mcp_approval_response', 'message'],
   );
 });
+
+t.test('TC-2 TC-4 a call of unknown effect has failed, and one of an interrupted turn is where it was settled', async (t) => {
+  const unknown = 'Whether the call took effect is unknown.';
+  const messages: Message[] = [result('a', unknown), { role: 'assistant', content: 'I do not know.' }];
+  const calls = [callRecord('a', 'unknown', { arguments: '{"path":"a"}', step: 0 })];
+  const turn = { turn: 4, messages, record: record({ calls }) };
+  const item = {
+    id: `mcp_${DIGEST}_4_0`,
+    type: 'mcp_call',
+    server_label: 'files',
+    name: 'read',
+    arguments: '{"path":"a"}',
+    output: null,
+    error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: unknown }] },
+    status: 'failed',
+    approval_request_id: null,
+  };
+  t.strictSame(itemsOf(turn, VIEW)[0], item);
+  t.strictSame(
+    itemsOf(turn, { ...VIEW, toolVisibility: 'none' }).map(({ type }) => type),
+    ['message'],
+  );
+});

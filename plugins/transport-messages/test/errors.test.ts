@@ -63,6 +63,7 @@ t.test('CL-24 the failure of a turn has the status of its kind', async (t) => {
     conversation_not_found: [404, 'not_found_error', undefined],
     content_filter: [400, 'invalid_request_error', undefined],
     forbidden: [403, 'permission_error', undefined],
+    lease_lost: [502, 'api_error', undefined],
   };
   for (const [code, told] of Object.entries(expected)) t.strictSame(await of({ code: code as FailureCode }), told, code);
   t.strictSame(await of({ code: 'rate_limited', retryAfter: 2.5 }), [429, 'rate_limit_error', '3']);

@@ -48,5 +48,5 @@ t.test('S-71 what the store reads for a request is reserved before, on every rou
     t.ok(answers >= 2, `${name} is answered`);
     t.same([...new Set(uncounted)], [], name);
   }
-  t.same([...large].sort(), ['approvals.get', 'documents.get', 'idempotency.get', 'list', 'load', 'turns']);
+  t.same([...large].sort(), ['approvals.get', 'documents.get', 'idempotency.claim', 'list', 'load', 'turns']);
 });

@@ -9,7 +9,8 @@ import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
  * precedence.
  *
  * 1. `plugboard NAME` reads the file and registers every plugin, as `plugboard check` does, and
- *    starts nothing. Entries with mistakes are left out.
+ *    starts nothing but the session store, for an action that uses it. Entries with mistakes are
+ *    left out.
  * 2. The command runs with validated arguments. It can open what it needs, and ends when its work
  *    is done.
  * 3. The result of `run` is the program's exit code.
@@ -39,6 +40,11 @@ export interface CommandAction {
   readonly positionals?: readonly string[];
   /** Every command also has `--help`, and the commands of plugins have `--config` and `--entry`. */
   readonly options: Readonly<Record<string, CommandOption>>;
+  /**
+   * Whether it uses `ctx.state`: the session store is then started before `run`, and stopped
+   * afterwards. A store for one server at a time cannot be started while its server runs.
+   */
+  readonly usesState?: boolean;
   /**
    * Runs the action.
    *

@@ -27,8 +27,9 @@ export interface SessionId {
  *    version: all or nothing, and only if the version is still the one that was loaded. The caller
  *    sees the end of the turn after that, so an acknowledged turn is never lost.
  * 3. A turn that fails calls `abandon`. The session is then as it was before `begin`.
- * 4. At start the server calls `recover` once. It returns the turns that began but neither ended
- *    nor were abandoned, because their process died.
+ * 4. At start the server calls `recover` once; where servers share the store, again and again
+ *    (`SharedStore`). It returns the turns that began but neither ended nor were abandoned, because
+ *    their process died.
  * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is
  *    evicted. No store evicts a session between `begin` and the end of the turn. The version of a
  *    deleted or expired session is kept for 30 days. A new session with the same id continues from
@@ -54,7 +55,9 @@ export interface ConversationStore {
   /**
    * Appends a turn and ends it.
    *
-   * @throws VersionConflict if the session has changed since it was loaded.
+   * @throws VersionConflict if the session has changed since it was loaded, or a change of `state`
+   * expected another value.
+   * @throws LeaseEnded if servers share the store, and the turn has left the line (`SharedStore`).
    */
   commit(id: SessionId, turn: TurnCommit): Promise<void>;
   /** Ends a turn that began, without a trace in the session. Does nothing without such a turn. */
@@ -86,7 +89,10 @@ export interface ConversationStore {
    * @throws SessionExists if the new key is taken.
    */
   fork(id: SessionId, key: string, turns: number): Promise<void>;
-  /** Deletes a session with its turns, metadata and summary. @returns whether it existed. */
+  /**
+   * Deletes a session with its turns, metadata and summary, and the sessions that belong to it.
+   * @returns whether it existed itself.
+   */
   delete(id: SessionId): Promise<boolean>;
 }
 
@@ -137,6 +143,8 @@ export interface SessionInfo {
   /** Its subject, by its first message (`sessionTitle`). Absent before a user has said anything. */
   readonly title?: string | undefined;
   readonly metadata: Metadata;
+  /** Whether a turn is in line, on any server. Undefined in a store for one server. */
+  readonly isRunning?: boolean | undefined;
 }
 
 /** Which sessions of a project to list. @public */
@@ -191,6 +199,12 @@ export interface TurnBegin {
    * transport runs such a turn again.
    */
   readonly input: readonly Message[];
+  /**
+   * The session that this one belongs to, of the same project, which belongs to no other itself:
+   * this one is deleted with that one, and neither `list` nor `find` returns it. Kept with the first
+   * turn that is committed.
+   */
+  readonly parent?: SessionId | undefined;
 }
 
 /** A turn that ends well, for the store. @public */
@@ -240,7 +254,7 @@ export interface InterruptedTurn {
   readonly input: readonly Message[];
 }
 
-/** The session has changed since it was loaded. @public */
+/** The session, or a key of the state, has changed since it was read. @public */
 export class VersionConflict extends Error {
   override readonly name = 'VersionConflict';
 
@@ -248,8 +262,13 @@ export class VersionConflict extends Error {
     recognizeAcrossCopies(VersionConflict, 'VersionConflict');
   }
 
-  constructor(expected: number, found: number) {
-    super(`the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`);
+  /** @param found the version of the session, or the change that expected another value. */
+  constructor(expected: number, found: number | StateChange) {
+    super(
+      typeof found === 'number'
+        ? `the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`
+        : `the key ${JSON.stringify(found.key)} of ${found.entry} has not the value that the turn expected: another writer has changed it`,
+    );
   }
 }
 

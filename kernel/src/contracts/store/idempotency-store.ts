@@ -22,17 +22,44 @@ export interface IdempotencyRecord {
   readonly result: 'began' | { readonly text: string };
 }
 
+/** A request that has claimed its key and has not ended, on this server or another. */
+interface RunningRequest extends Pick<IdempotencyRecord, 'key' | 'fingerprint'> {
+  readonly result: 'running';
+}
+
 /**
- * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A
- * store keeps at most 100,000 records; beyond that it drops the oldest of the project with the most
- * (S-42). A record passed to a session's `commit` is stored together with the turn, or not at all
- * (`TurnCommit`).
+ * Requests with an idempotency key. Each runs once, however often it is sent.
+ *
+ * 1. A request claims its key. Of several at once, on any server, one gets it.
+ * 2. Before its first tool runs, it puts `began`.
+ * 3. Its answer ends the claim: `put` of a text, or the `commit` of its turn, which stores the
+ *    record together with the turn, or not at all (`TurnCommit`).
+ * 4. `release` ends a claim without an answer. The key is free again, unless tools had begun.
+ * 5. So end the claims of a server that has died.
+ *
+ * A record is kept for 24 hours after it was put. A store keeps at most 100,000 records; beyond
+ * that it drops the oldest of the project with the most (S-42). A claim is never dropped.
  *
  * @experimental
  */
 export interface IdempotencyStore {
-  /** @param reserve called with the answer's size before it is read. What it throws goes on. */
-  get(key: IdempotencyKey, reserve?: (bytes: number) => void): Promise<IdempotencyRecord | undefined>;
-  /** Stores a record, in place of an earlier one. Once resolved, it survives a killed process. */
+  /**
+   * Claims a key for this server, unless it has a record or another request runs with it.
+   *
+   * @param reserve called with the answer's size before it is read. What it throws goes on.
+   * @returns what has the key; undefined if it is claimed.
+   */
+  claim(
+    key: IdempotencyKey,
+    fingerprint: string,
+    reserve?: (bytes: number) => void,
+  ): Promise<IdempotencyRecord | RunningRequest | undefined>;
+  /**
+   * Stores the record of a key that this server has claimed. Once resolved, it survives a killed
+   * process.
+   * @throws LeaseEnded if another server may have the key: this one was silent for too long.
+   */
   put(record: IdempotencyRecord): Promise<void>;
+  /** Ends a claim without an answer. Does nothing if it has ended. */
+  release(key: IdempotencyKey): Promise<void>;
 }

@@ -5,6 +5,7 @@ import type { ConversationStore } from './conversation-store.js';
 import type { DocumentStore } from './document-store.js';
 import type { IdempotencyStore } from './idempotency-store.js';
 import type { PendingToolCalls } from './pending-tool-calls.js';
+import type { SharedStore } from './shared-store.js';
 
 /**
  * Where the server keeps its state. Discipline: exactly one.
@@ -25,11 +26,18 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
  * @public
  */
 export interface SessionStore extends ConversationStore {
+  /**
+   * Whether everything is lost when the process ends. The runtime then stores nothing that only a
+   * later process would read. By default false.
+   */
+  readonly isVolatile?: boolean;
   readonly pendingToolCalls: PendingToolCalls;
   readonly documents: DocumentStore;
   readonly approvals: ApprovalStore;
   readonly idempotency: IdempotencyStore;
   readonly state: StateStore;
+  /** What servers need that share the store. Absent if one server at a time uses it. */
+  readonly shared?: SharedStore | undefined;
   /**
    * Reports whether the store works at the moment. `reason` says what is wrong and what to do. The
    * runtime asks at each readiness probe, is not ready while `ok` is false, and logs the reason.
@@ -61,6 +69,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
     approvals: 'object',
     idempotency: 'object',
     state: 'object',
+    'isVolatile?': 'boolean',
     health: 'function',
   },
 });

@@ -84,6 +84,17 @@ export class LifecycleRunner {
     return this.#starting;
   }
 
+  /** Starts one entry, for a command. `stop` stops it. @throws StartError */
+  async startOnly(id: string): Promise<void> {
+    const entry = this.#order.find((one) => one.id === id);
+    if (!entry) return;
+    this.#started.push(entry);
+    const failure = await this.#runner.start(entry, this.#stopRequest.signal);
+    if (!failure) return this.#status.enter('running');
+    await this.#stopStarted();
+    throw new StartError([failure, ...this.#stopFailures]);
+  }
+
   /** Resolves when a start in progress has ended, however it did. */
   async settled(): Promise<void> {
     await this.#starting?.catch(() => undefined); // start() rejects with it

@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import { recognizeAcrossCopies } from '../base/across-copies.js';
 import { hostError, reasonOf } from '../base/errors.js';
+import type { Exclusive } from './exclusive.js';
 import type { ExtensionPoint } from './extension-point.js';
 
 /**
@@ -35,10 +37,28 @@ export interface PluginState {
     prefix?: string,
     page?: { readonly after?: string | undefined; readonly limit?: number | undefined },
   ): Promise<readonly { readonly key: string; readonly value: unknown }[]>;
-  /** Changes for `apply`, or to store with others, all or nothing. `undefined` removes a key. */
-  changes(values: Readonly<Record<string, unknown>>, options?: StateOptions): readonly StateChange[];
-  /** Stores changes of this entry, all or nothing. Once resolved, they are durable. */
-  apply(changes: readonly StateChange[]): Promise<void>;
+  /**
+   * Changes for `apply`, or to store with others, all or nothing. `undefined` removes a key.
+   * @param options.expected values that keys must still have, as in `compareAndSet`. If one has
+   * another, nothing is stored, nor what the changes are stored with.
+   */
+  changes(
+    values: Readonly<Record<string, unknown>>,
+    options?: StateOptions & { readonly expected?: Readonly<Record<string, unknown>> | undefined },
+  ): readonly StateChange[];
+  /**
+   * Stores changes of this entry, all or nothing. Once resolved, they are durable.
+   * @returns whether they were stored: every key had the value that its change expects.
+   */
+  apply(changes: readonly StateChange[]): Promise<boolean>;
+  /**
+   * Waits until no other holder of the key is left, on this server or on another one with the same
+   * store. For what must happen at one place at a time, such as polling. Keys that are held are
+   * apart from those that have values.
+   * @param signal ends the wait. What is held stays so until it is released.
+   * @throws the signal's reason
+   */
+  exclusive(key: string, signal: AbortSignal): Promise<Exclusive>;
 }
 
 /** How values are stored. @public */
@@ -62,6 +82,8 @@ export interface StateChange {
    * value before had an expiry.
    */
   readonly expiresIn?: number | undefined;
+  /** The value as JSON that the key must have; null: it must have none. Undefined: any. */
+  readonly expected?: string | null | undefined;
 }
 
 /**
@@ -76,18 +98,13 @@ export interface StateStore {
   /** Returns the value of a key as JSON. */
   get(entry: string, key: string): Promise<string | undefined>;
   /**
-   * Applies changes in their order, all or nothing. Once resolved, they are durable.
+   * Applies changes in their order, all or nothing, if the keys have the values that are `expected`
+   * before the first change. No other change comes between. Once resolved, they are durable.
+   * @returns whether they were applied.
    * @throws StateFull if an entry would then have more than `StateFull.LIMIT` keys, or the store
    * cannot hold so much.
    */
-  change(changes: readonly StateChange[]): Promise<void>;
-  /**
-   * Applies a change if the key has this value as JSON; `undefined` for none. Nothing comes between
-   * the comparison and the change.
-   * @returns whether it was applied.
-   * @throws StateFull
-   */
-  compareAndSet(change: StateChange, expected: string | undefined): Promise<boolean>;
+  change(changes: readonly StateChange[]): Promise<boolean>;
   /** Returns keys that start with `prefix` and come after `after`, in the order of their bytes. */
   list(
     entry: string,
@@ -115,11 +132,19 @@ export class StateFull extends Error {
 export interface StateSource<T = unknown> {
   readonly point: ExtensionPoint<T>;
   storeOf(value: T): StateStore;
+  /** What keeps names that one of several servers holds. By default each server is alone. */
+  holdsOf?(value: T): Holds | undefined;
+}
+
+/** Names of up to 512 bytes that one holder has at a time. */
+export interface Holds {
+  /** Waits until nothing else holds the name. @throws the signal's reason */
+  hold(name: string, signal: AbortSignal): Promise<Exclusive>;
 }
 
 /** Says that the only contribution to a point keeps the state of plugins. */
-export function keptBy<T>(point: ExtensionPoint<T>, storeOf: (value: T) => StateStore): StateSource {
-  return { point, storeOf } as StateSource<never> as StateSource;
+export function keptBy<T>(point: ExtensionPoint<T>, of: Omit<StateSource<T>, 'point'>): StateSource {
+  return { point, ...of } as StateSource<never> as StateSource;
 }
 
 /** Bytes of UTF-8. */
@@ -130,11 +155,13 @@ const MAX_VALUE_BYTES = 64 * 1024;
 export class EntryState implements PluginState {
   readonly #entry: string;
   readonly #store: () => StateStore;
+  readonly #holds: () => Holds;
 
-  /** @param store throws while the entry cannot use it. */
-  constructor(entry: string, store: () => StateStore) {
+  /** @param store and `holds` throw while the entry cannot use them. */
+  constructor(entry: string, store: () => StateStore, holds: () => Holds) {
     this.#entry = entry;
     this.#store = store;
+    this.#holds = holds;
   }
 
   async get(key: string): Promise<unknown> {
@@ -148,8 +175,7 @@ export class EntryState implements PluginState {
   }
 
   async compareAndSet(key: string, expected: unknown, value: unknown, options?: StateOptions): Promise<boolean> {
-    const change = this.#put(key, value, options);
-    return this.#store().compareAndSet(change, expected === undefined ? undefined : this.#textOf(key, expected));
+    return this.#store().change([{ ...this.#put(key, value, options), expected: this.#expected(key, expected) }]);
   }
 
   async delete(key: string): Promise<void> {
@@ -165,16 +191,27 @@ export class EntryState implements PluginState {
     return found.map(({ key, text }) => ({ key, value: JSON.parse(text) as unknown }));
   }
 
-  changes(values: Readonly<Record<string, unknown>>, options?: StateOptions): readonly StateChange[] {
-    return Object.entries(values).map(([key, value]) =>
-      Object.freeze(value === undefined ? this.#removal(key) : this.#put(key, value, options)),
-    );
+  changes(
+    values: Readonly<Record<string, unknown>>,
+    { expected = {}, ...options }: Parameters<PluginState['changes']>[1] = {},
+  ): readonly StateChange[] {
+    return Object.entries(values).map(([key, value]) => {
+      const change = value === undefined ? this.#removal(key) : this.#put(key, value, options);
+      const isCompared = Object.hasOwn(expected, key);
+      return Object.freeze(isCompared ? { ...change, expected: this.#expected(key, expected[key]) } : change);
+    });
   }
 
-  async apply(changes: readonly StateChange[]): Promise<void> {
+  async apply(changes: readonly StateChange[]): Promise<boolean> {
     const foreign = changes.find(({ entry }) => entry !== this.#entry);
     if (foreign) throw hostError('STATE_FOREIGN', this.#entry, foreign.entry);
-    if (changes.length > 0) await this.#store().change(changes);
+    return changes.length === 0 || this.#store().change(changes);
+  }
+
+  async exclusive(key: string, signal: AbortSignal): Promise<Exclusive> {
+    this.#checkKey(key);
+    // A name has a limit: entries and keys have them each.
+    return this.#holds().hold(hash('sha256', JSON.stringify([this.#entry, key])), signal);
   }
 
   #put(key: string, value: unknown, { expiresIn }: StateOptions = {}): StateChange {
@@ -188,6 +225,10 @@ export class EntryState implements PluginState {
   #removal(key: string): StateChange {
     this.#checkKey(key);
     return { entry: this.#entry, key, text: undefined };
+  }
+
+  #expected(key: string, value: unknown): string | null {
+    return value === undefined ? null : this.#textOf(key, value);
   }
 
   #checkKey(key: unknown): asserts key is string {

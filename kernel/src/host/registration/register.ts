@@ -8,6 +8,7 @@ import type { ConfiguredEntry } from '../configuration/entry.js';
 import type { Logger } from '../log/log.js';
 import type { Budgets } from '../plugin/budgets.js';
 import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
+import { LocalHolds } from '../plugin/holds.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
 import { shapeMistake, typeName } from '../plugin/shape.js';
@@ -89,7 +90,8 @@ export function registerEntry(
     if (host.phase === 'starting') throw hostError('LATE_TOO_EARLY', id);
   };
 
-  const state = new EntryState(id, () => {
+  /** What keeps the state. @throws HostError while it cannot be used */
+  const keeper = (): { readonly source: StateSource; readonly value: unknown } => {
     const source = dependencies.state;
     if (source === undefined) throw hostError('STATE_UNAVAILABLE', id);
     const [only] = current().visible(source.point);
@@ -97,8 +99,17 @@ export function registerEntry(
     const isRunning = () => host.entries().some(({ entry, status }) => entry === only?.entry && status === 'running');
     if (!reads.has(source.point.key) && !isRunning()) throw hostError('STATE_UNREAD', id);
     if (only === undefined) throw open ? hostError('STATE_TOO_EARLY', id) : hostError('POINT_EMPTY', source.point.id);
-    return source.storeOf(only.value);
-  });
+    return { source, value: only.value };
+  };
+  const storeOf = ({ source, value }: ReturnType<typeof keeper>) => source.storeOf(value);
+  const state = new EntryState(
+    id,
+    () => storeOf(keeper()),
+    () => {
+      const found = keeper();
+      return found.source.holdsOf?.(found.value) ?? LocalHolds.of(storeOf(found));
+    },
+  );
 
   const ctx: PluginContext<Readonly<Record<string, unknown>>> = Object.freeze({
     entry: id,

@@ -1,3 +1,4 @@
+import { MemoryState } from '@plugboard/store-memory';
 import { ManualClock, testContext } from '@plugboard/testing';
 import t from 'tap';
 import { SessionStores } from '../../../src/contracts/store/session-store.js';
@@ -5,7 +6,12 @@ import { definePlugin, type PluginContext, type PluginState, StateFull } from '.
 import { composed, plugin, problemsOf } from '../distribution.js';
 
 /** The state of an entry, and its context. */
-function open(register: (ctx: PluginContext) => void = () => undefined, clock = new ManualClock()) {
+function open(
+  register: (ctx: PluginContext) => void = () => undefined,
+  clock = new ManualClock(),
+  store = new MemoryState(clock),
+  entry = 'plugins.pager',
+) {
   let state: PluginState | undefined;
   const definition = definePlugin({
     name: 'pager',
@@ -18,7 +24,7 @@ function open(register: (ctx: PluginContext) => void = () => undefined, clock = 
       return { stop() {} };
     },
   });
-  testContext(definition, { entry: 'plugins.pager', clock });
+  testContext(definition, { entry, clock, state: store });
   if (!state) throw new Error('the plugin was not registered');
   return state;
 }
@@ -112,6 +118,65 @@ t.test('compareAndSet decides between writers by the value that they have read',
   await t.rejects(state.compareAndSet('', undefined, 1), { code: 'STATE_KEY_INVALID' });
 });
 
+t.test('apply compares with the values that changes expect', async (t) => {
+  const state = open();
+  await state.put('offset', 7);
+  const move = (from: unknown) => state.changes({ offset: 8, seen: 1 }, { expected: { offset: from, seen: undefined } });
+  t.strictSame(move(6), [
+    { entry: 'plugins.pager', key: 'offset', text: '8', expected: '6' },
+    { entry: 'plugins.pager', key: 'seen', text: '1', expected: null },
+  ]);
+  t.strictSame(await Promise.all([state.apply(move(6)), state.apply(move(7)), state.apply(move(7))]), [false, true, false]);
+  t.strictSame(await state.list(), [
+    { key: 'offset', value: 8 },
+    { key: 'seen', value: 1 },
+  ]);
+});
+
+t.test('exclusive lets one holder of a key after the other have it, in order', async (t) => {
+  const state = open();
+  const { signal } = new AbortController();
+  const order: string[] = [];
+  const first = await state.exclusive('poll', signal);
+  const waits = new AbortController();
+  const left = state.exclusive('poll', waits.signal);
+  const others = ['second', 'third'].map(async (name) => {
+    const held = await state.exclusive('poll', signal);
+    order.push(name);
+    await Promise.resolve();
+    order.push(`${name} ends`);
+    await held.release();
+  });
+  await (await state.exclusive('other', signal)).release();
+  waits.abort(new Error('enough'));
+  await t.rejects(left, { message: 'enough' });
+  t.strictSame(order, []);
+  await first.release();
+  await Promise.all(others);
+  t.strictSame(order, ['second', 'second ends', 'third', 'third ends']);
+  t.equal(first.signal.aborted, false);
+  await (await state.exclusive('poll', signal)).release();
+  await t.rejects(state.exclusive('poll', waits.signal), { message: 'enough' });
+  await t.rejects(state.exclusive('', signal), { code: 'STATE_KEY_INVALID' });
+});
+
+t.test('entries hold keys of their own, and a reload shares what its entry holds', async (t) => {
+  const clock = new ManualClock();
+  const store = new MemoryState(clock);
+  const { signal } = new AbortController();
+  const held = await open(undefined, clock, store).exclusive('poll', signal);
+  await open(undefined, clock, store, 'plugins.other').exclusive('poll', signal);
+  let isNext = false;
+  const next = open(undefined, clock, store).exclusive('poll', signal);
+  void next.then(() => {
+    isNext = true;
+  });
+  await new Promise(setImmediate);
+  t.equal(isNext, false);
+  await held.release();
+  await next;
+});
+
 t.test('changes() are for a turn, and belong to the entry', async (t) => {
   const state = open();
   t.strictSame(state.changes({ offset: 7, old: undefined }), [
@@ -129,13 +194,13 @@ const STORE = plugin({
     const open = () => { if (!values) throw new Error('the store is not open'); return values; };
     const state = {
       get: async (entry, key) => open().get(entry + key),
-      change: async (changes) => { for (const { entry, key, text } of changes) open().set(entry + key, text); },
-      compareAndSet: async () => false,
+      change: async (changes) => { for (const { entry, key, text } of changes) open().set(entry + key, text); return true; },
       list: async () => { open(); return []; },
     };
     const methods = ['load','version','begin','commit','abandon','recover','create','info','find','list','setMetadata','turns','putSummary','fork','delete','health'];
     const store = Object.fromEntries(methods.map((name) => [name, () => {}]));
-    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, approvals: {}, state });
+    const shared = { hold: async (name) => { ctx.log.info('held ' + name.length); return { release() {} }; } };
+    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, approvals: {}, state, shared });
     return { start() { values = new Map(); }, stop() { values = undefined; } };`,
 }).replace('import {', 'import { SessionStores,');
 /** A server with an entry that uses `ctx.state` like this. */
@@ -162,6 +227,20 @@ t.test('an entry that takes ctx.state starts after the store and stops before it
   t.match(
     log.lines.map(({ msg }) => msg),
     ['kept 1'],
+  );
+});
+
+t.test('exclusive asks the store that several servers share', async (t) => {
+  const { server, log } = await composed(
+    t,
+    withPager(`
+      const { state } = ctx;
+      return { start: () => state.exclusive('k'.repeat(512), AbortSignal.timeout(30_000)) };`),
+  );
+  await server.start();
+  t.match(
+    log.lines.map(({ msg }) => msg),
+    ['held 64'],
   );
 });
 

@@ -1,12 +1,5 @@
 import type { IdSource, PluginContext, Principal } from '@plugboard/kernel';
-import {
-  type Account,
-  type Approval,
-  type ApprovalDecision,
-  type ApprovalListPage,
-  type Approvals,
-  callerId,
-} from '@plugboard/kernel/contracts';
+import { type Account, type Approval, type ApprovalDecision, type Approvals, callerId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { CurrentAgents } from '../engine/revision/current-agents.js';
 import {
@@ -36,7 +29,7 @@ export class ApprovalOperations implements Approvals {
     this.#records = records;
   }
 
-  async list(page: ApprovalListPage, principal: Principal, account: Account): Promise<readonly Approval[]> {
+  async list(page: Parameters<Approvals['list']>[0], principal: Principal, account: Account): Promise<readonly Approval[]> {
     const { project, agents, scopes } = principal;
     const caller = scopes.includes('approve') ? undefined : callerId(principal);
     if (!scopes.includes('approve') && (caller === undefined || !scopes.includes('chat'))) return [];

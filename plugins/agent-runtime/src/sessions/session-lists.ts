@@ -24,7 +24,7 @@ export async function listSessions(
   account.require((isFiltered(page) ? READ_AT_ONCE + page.limit : page.limit) * INFO_SIZE);
   const found: Conversation[] = [];
   for await (const info of listed(sessions, storage, page, principal, account)) {
-    const conversation = { ...info, status: sessions.statusOf(info.id) };
+    const conversation = { ...info, status: sessions.statusOf(info) };
     if (!matches(conversation, page)) continue;
     found.push(conversation);
     if (found.length === page.limit) break;

@@ -1,13 +1,5 @@
 import { audit, type Message, type PluginContext, type Principal, type SessionStore } from '@plugboard/kernel';
-import type {
-  Conversation,
-  ConversationDocument,
-  Conversations,
-  ConversationTurns,
-  ForkRequest,
-  NewConversation,
-  Target,
-} from '@plugboard/kernel/contracts';
+import type { Conversation, Conversations, ConversationTurns, NewConversation, Target } from '@plugboard/kernel/contracts';
 import {
   type Account,
   conversationId,
@@ -104,7 +96,11 @@ export class SessionOperations implements Conversations {
 
   async watch(conversation: string, principal: Principal, maxBehind: number): ReturnType<Conversations['watch']> {
     const { info } = await this.#requireOrBegun(conversation, principal);
-    const watch = this.#sessions.watch(info.id, maxBehind);
+    const targetOf = (name: string) => {
+      const found = this.#agents.revision.directory.resolve(name, principal);
+      return found.kind === 'target' ? found.target : undefined;
+    };
+    const watch = this.#sessions.watch(info.id, maxBehind, targetOf);
     try {
       // Read after the watch has begun: no turn is in neither.
       return { turns: watch.turns, events: watch, stored: (await this.#find(conversation, principal))?.turns ?? 0 };
@@ -123,14 +119,19 @@ export class SessionOperations implements Conversations {
     assertMessages(messages);
     const { id } = await this.#require(conversation, principal);
     const page = { order: 'desc', limit: 1, reserve: reserveIn(account) } as const;
-    const added = await this.#sessions.use(id).whileIdle(async (history) => {
-      await this.#append(id, history, messages, account);
+    const added = await this.#sessions.use(id).whileIdle(async (history, turnId) => {
+      await this.#append(id, history, { messages, turnId }, account);
       return this.#storage.call((store) => store.turns(id, page), 'turns', id);
     });
     return this.#withTools(id, added);
   }
 
-  async #append(id: SessionId, history: SessionHistory, messages: readonly Message[], account: Account): Promise<void> {
+  async #append(
+    id: SessionId,
+    history: SessionHistory,
+    { messages, turnId }: { readonly messages: readonly Message[]; readonly turnId: string | undefined },
+    account: Account,
+  ): Promise<void> {
     try {
       const { signal } = new AbortController(); // a caller that has left does not stop it
       const stored = await history.current(account, signal);
@@ -138,13 +139,17 @@ export class SessionOperations implements Conversations {
       const { approvals } = await this.#approvals.openIn(id, openToolCalls(stored.messages), account);
       if (approvals.length > 0) throw approvalPending();
       const fresh = messagesToAppend(stored.messages, messages);
-      await this.#storage.call((store) => store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
+      await this.#storage.call((store) => store.commit(id, { turnId, expected: stored.version, messages: fresh }), 'commit', id);
     } finally {
       history.idle();
     }
   }
 
-  async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
+  async fork(
+    conversation: string,
+    { key, turns }: Parameters<Conversations['fork']>[1],
+    principal: Principal,
+  ): Promise<Conversation> {
     if (key !== undefined) assertSessionKey(key, 'id');
     const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
@@ -159,7 +164,7 @@ export class SessionOperations implements Conversations {
     await this.#storage.call((store) => store.documents.put(id, name, text), 'documents.put', id);
   }
 
-  async document(name: string, { project, agents }: Principal, account: Account): Promise<ConversationDocument | undefined> {
+  async document(name: string, { project, agents }: Principal, account: Account): ReturnType<Conversations['document']> {
     const reserve = reserveIn(account);
     const found = await this.#storage.call((store) => store.documents.get(project, name, reserve), 'documents.get');
     if (!found || agents?.includes(found.id.agent) === false) return undefined;
@@ -178,16 +183,17 @@ export class SessionOperations implements Conversations {
     const decision = { approve: false, by: 'cancelled' } as const;
     for (const approval of approvals) await this.#approvals.decide(approval, decision, account, principal);
     // The session of a first turn is gone with it.
-    return this.#withStatus((await this.#find(conversation, principal)) ?? info);
+    return this.#withStatus((await this.#find(conversation, principal)) ?? { ...info, isRunning: false });
   }
 
   async delete(conversation: string, principal: Principal): Promise<void> {
     const { info, isStored } = await this.#requireOrBegun(conversation, principal);
     const { id } = info;
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
-    const existed = await this.#sessions
-      .use(id)
-      .endTurnsThen(reason, () => this.#storage.call((store) => store.delete(id), 'delete', id));
+    const existed = await this.#sessions.use(id).endTurnsThen(reason, async () => {
+      await this.#sessions.childrenEnded(id);
+      return this.#storage.call((store) => store.delete(id), 'delete', id);
+    });
     if (isStored && !existed) throw notFound(); // deleted by another request
     const { token, tokenId } = principal;
     const fields = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
@@ -221,7 +227,11 @@ export class SessionOperations implements Conversations {
     const all = stored ? [] : this.#sessions.begun(principal.project);
     const begun = all.find(({ info }) => info.conversation === conversation)?.info;
     // Without a turn now, its first turn may have been stored since.
-    if (!begun) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
+    if (!begun) {
+      const info = stored ?? (await this.#require(conversation, principal));
+      // A store that several servers share has the session before its first turn is stored.
+      return { info, isStored: !info.isRunning || info.turns > 0 };
+    }
     if (principal.agents?.includes(begun.id.agent) === false) throw notFound();
     return { info: begun, isStored: false };
   }
@@ -246,7 +256,7 @@ export class SessionOperations implements Conversations {
   }
 
   #withStatus(info: SessionInfo): Conversation {
-    return { ...info, status: this.#sessions.statusOf(info.id) };
+    return { ...info, status: this.#sessions.statusOf(info) };
   }
 
   /** Sessions stay readable when their agent has changed or its tools are unavailable. */

@@ -4,6 +4,7 @@ import {
   type SessionId,
   type SessionInfo,
   sessionTitle,
+  type Target,
   TurnError,
   type TurnEvents,
 } from '@plugboard/kernel/contracts';
@@ -15,11 +16,18 @@ import { TurnRunner } from '../engine/turn/turn-runner.js';
 import type { TurnTask } from '../engine/turn/turn-task.js';
 import { SessionConversation } from './conversation/session-conversation.js';
 import { SessionHistory } from './conversation/session-history.js';
+import { InterruptedTurns } from './interrupted-turns.js';
+import { LocalActor } from './local-actor.js';
 import { ApprovalRecords } from './pending/approval-records.js';
-import { SessionActor } from './session-actor.js';
+import type { SessionActor } from './session-actor.js';
+import { parentSessionOf } from './session-of.js';
 import { SessionWatch } from './session-watch.js';
+import { equalTurn, offerEvents } from './shared/equal-turn.js';
+import { SessionLine } from './shared/session-line.js';
+import { SharedActor } from './shared-actor.js';
 import { isBlocked } from './store/blocked-sessions.js';
 import { SessionStorage } from './store/session-storage.js';
+import { showElsewhere, watchElsewhere } from './watch-elsewhere.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -58,6 +66,7 @@ export class SessionSupervisor {
   readonly #runner: TurnRunner;
   readonly #storage: SessionStorage;
   readonly #approvals: ApprovalRecords;
+  readonly #interrupted: InterruptedTurns;
   /** Least recently used first. */
   readonly #actors = new Map<string, SessionActor>();
   /** Watchers by the names of their sessions. */
@@ -72,6 +81,7 @@ export class SessionSupervisor {
     @inject(TurnRunner) runner: TurnRunner,
     @inject(SessionStorage) storage: SessionStorage,
     @inject(ApprovalRecords) approvals: ApprovalRecords,
+    @inject(InterruptedTurns) interrupted: InterruptedTurns,
   ) {
     this.#context = context;
     this.#limit = context.config.limits.queuedPerSession;
@@ -80,6 +90,7 @@ export class SessionSupervisor {
     this.#runner = runner;
     this.#storage = storage;
     this.#approvals = approvals;
+    this.#interrupted = interrupted;
   }
 
   reconfigure(config: RuntimeSettings): void {
@@ -105,15 +116,22 @@ export class SessionSupervisor {
     if (this.#watches.size > 0) this.#show(name, turn);
   }
 
-  /** Watches the turns of a session: see `Conversations.watch`. */
-  watch(id: SessionId, maxBehind: number): SessionWatch {
+  /**
+   * Watches the turns of a session: see `Conversations.watch`.
+   * @param targetOf finds the targets of turns at other servers.
+   */
+  watch(id: SessionId, maxBehind: number, targetOf: (name: string) => Target | undefined): SessionWatch {
     const name = nameOf(id);
     const watches = this.#watches.get(name) ?? new Set();
+    const ended = new AbortController();
     const watch = new SessionWatch(this.#turnsOf(name), maxBehind, this.#context, () => {
+      ended.abort();
       watches.delete(watch);
       if (watches.size === 0) this.#watches.delete(name);
     });
     this.#watches.set(name, watches.add(watch));
+    const { shared } = this.#storage.store;
+    if (shared) void watchElsewhere(watch, id, ended.signal, { storage: this.#storage, shared, targetOf });
     return watch;
   }
 
@@ -129,10 +147,11 @@ export class SessionSupervisor {
 
   /** The sessions with turns that may not be in the store yet, because the first one runs. */
   begun(project: string): readonly BegunSession[] {
+    if (this.#storage.store.shared) return []; // it knows them
     const { clock } = this.#context;
     return [...this.#actors.values()].flatMap(({ history, turns: [turn] }) => {
       const { id, conversation, mayBeNew } = history;
-      if (!turn || !mayBeNew || id.project !== project) return [];
+      if (!turn || !mayBeNew || id.project !== project || turn.request.parent) return [];
       const { session, messages } = turn.request;
       const since = Math.floor(clock.now() - (clock.monotonic() - turn.arrivedAt));
       const empty = { createdAt: since, updatedAt: since, turns: 0, bytes: 0, metadata: {} };
@@ -141,17 +160,26 @@ export class SessionSupervisor {
     });
   }
 
-  statusOf(id: SessionId): SessionStatus {
+  statusOf({ id, isRunning }: SessionInfo): SessionStatus {
     const name = nameOf(id);
     if (this.#quarantine(name) || isBlocked(id)) return 'quarantined';
-    return this.#actors.get(name)?.isBusy ? 'running' : 'idle';
+    return (isRunning ?? this.#actors.get(name)?.isBusy) ? 'running' : 'idle';
   }
 
   /** Ends the turns of one session and waits for their end. */
   async cancel(id: SessionId, reason: TurnError): Promise<void> {
-    const actor = this.#actors.get(nameOf(id));
-    actor?.endTurns(reason);
-    await actor?.idle();
+    await (this.#storage.store.shared ? this.use(id) : this.#actors.get(nameOf(id)))?.endTurns(reason);
+  }
+
+  /** Waits for the turns of a session's children, which were ended with its own: one may be stored. */
+  async childrenEnded(id: SessionId): Promise<void> {
+    const name = nameOf(id);
+    const isChild = ({ request }: TurnTask) => {
+      const parent = parentSessionOf(request);
+      return parent !== undefined && nameOf(parent) === name;
+    };
+    const turns = [...this.#actors.values()].flatMap((actor) => actor.turns.filter(isChild));
+    await Promise.all(turns.map(({ ended }) => ended));
   }
 
   /** Returns the session's actor and marks it as used. */
@@ -171,12 +199,27 @@ export class SessionSupervisor {
     this.#evict();
     const history = new SessionHistory(id, this.#storage, this.#memory);
     const open: OpenConversation = (context) => new SessionConversation(context, history, this.#storage, this.#approvals);
-    const actor = new SessionActor(history, {
-      clock: this.#context.clock,
-      run: (turn) => this.#runner.run(turn, open),
+    const { shared } = this.#storage.store;
+    const { clock, ids } = this.#context;
+    const options = {
+      clock,
+      ids,
+      run: (turn: TurnTask) => this.#runner.run(turn, open),
       queueLimit: () => this.#limit,
       onCrash: () => this.#onCrash(name, id),
-    });
+    };
+    const actor = shared
+      ? new SharedActor(history, {
+          ...options,
+          line: new SessionLine(id, this.#storage, shared),
+          recover: (turn) => this.#interrupted.recover(turn),
+          equalTurn: (turn, turnId) => equalTurn(turn, turnId, { shared, clock }),
+          offer: (turn) => {
+            offerEvents(turn, shared, this.#memory.budget);
+            showElsewhere(turn, history.conversation, shared, this.#context);
+          },
+        })
+      : new LocalActor(history, options);
     this.#actors.set(name, actor);
     if (!this.#sweeping) this.#sweepLater();
     return actor;

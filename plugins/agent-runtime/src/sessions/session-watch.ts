@@ -5,13 +5,23 @@ import { LogCursor } from '../engine/log/log-cursor.js';
 import { bytesOf } from '../engine/messages/message-size.js';
 import type { TurnTask } from '../engine/turn/turn-task.js';
 
-type Ambient = Pick<PluginContext, 'clock' | 'ids'>;
+export type Ambient = Pick<PluginContext, 'clock' | 'ids'>;
 
 interface WatchedBatch {
   readonly turn: WatchedTurn;
   readonly batch: readonly AgentEvent[];
   /** Approximate bytes of what the watcher makes of it. */
   readonly size: number;
+}
+
+/** A position in what is said of one turn, here or at another server. */
+export interface TurnCursor {
+  readonly turn: WatchedTurn;
+  /** Bytes that were not taken. */
+  readonly unread: number;
+  /** Takes the next batch; undefined if none is there yet. */
+  take(): readonly AgentEvent[] | undefined;
+  leave(): void;
 }
 
 type Read = IteratorResult<WatchedBatch, undefined>;
@@ -31,7 +41,7 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
   readonly #ambient: Ambient;
   readonly #onEnd: () => void;
   /** In the order of the turns. */
-  readonly #cursors: WatchCursor[] = [];
+  readonly #cursors: TurnCursor[] = [];
   /** Resolves the read of the waiting watcher. */
   #pending: ((result: Read) => void) | undefined;
   #hasEnded = false;
@@ -54,7 +64,12 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
   add(task: TurnTask, ahead: number): void {
     if (this.#hasEnded) return;
     this.#add(task, ahead);
-    this.#wake();
+    this.wake();
+  }
+
+  /** A turn of another server is there. */
+  addCursor(cursor: TurnCursor): void {
+    if (!this.#hasEnded) this.#cursors.push(cursor);
   }
 
   next(): Promise<Read> {
@@ -76,7 +91,7 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
 
   #add(task: TurnTask, ahead: number): WatchedTurn {
     task.watched ??= new WatchedTask(task, ahead, this.#ambient);
-    const cursor = new WatchCursor(task, task.watched, () => this.#wake());
+    const cursor = new WatchCursor(task, task.watched, () => this.wake());
     task.log.addWatcher(cursor);
     this.#cursors.push(cursor);
     return task.watched;
@@ -97,7 +112,8 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
     return undefined;
   }
 
-  #wake(): void {
+  /** Something of a turn has come. */
+  wake(): void {
     if (this.#pending) {
       const next = this.#take();
       if (!next) return;
@@ -118,7 +134,7 @@ export class SessionWatch implements AsyncIterableIterator<WatchedBatch, undefin
 }
 
 /** The position of a watcher in the log of one turn. */
-class WatchCursor extends LogCursor {
+class WatchCursor extends LogCursor implements TurnCursor {
   readonly turn: WatchedTurn;
   readonly #onWake: () => void;
 

@@ -47,7 +47,7 @@ export type TurnOutcome =
   | { readonly kind: 'cut' };
 
 /** Failures that the same message may not meet again shortly after. */
-const AGAIN = new Set<Failure['code']>(['session_busy', 'overloaded', 'rate_limited', 'store_failed']);
+const AGAIN = new Set<Failure['code']>(['session_busy', 'overloaded', 'rate_limited', 'store_failed', 'lease_lost']);
 /** Failures of a server that stops. The message runs after the next start. */
 const STOPPED = new Set<Failure['code']>(['draining', 'stopped']);
 

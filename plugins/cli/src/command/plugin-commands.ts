@@ -1,6 +1,6 @@
-import { ConfigError } from '@plugboard/kernel';
-import { type CommandAction, Commands, UsageError } from '@plugboard/kernel/contracts';
-import type { Command, CommandOption } from '@plugboard/kernel/internal';
+import { ConfigError, StartError } from '@plugboard/kernel';
+import { type CommandAction, CommandError, Commands, UsageError } from '@plugboard/kernel/contracts';
+import type { Command, CommandOption, HostServer } from '@plugboard/kernel/internal';
 import { composeServer } from '../server/compose.js';
 import { runningConfigs } from '../server/running-config.js';
 import { didYouMean, peekArguments } from './arguments.js';
@@ -66,9 +66,9 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
   const file = configFile(given);
   const expectation = Object.hasOwn(EXPECTED, name) ? EXPECTED[name] : undefined;
   const asksForHelp = argv.some((word) => word === '--help' || word === '-h');
-  const { commands, mistakes } = await contributed({ file }).catch((error: unknown) => {
+  const { commands, mistakes, server } = await contributed({ file }).catch((error: unknown) => {
     if (!(error instanceof ConfigError) || (expectation && !asksForHelp)) throw error;
-    return { commands: [], mistakes: undefined }; // neither help nor a mistyped command reports mistakes in the file
+    return { commands: [], mistakes: undefined, server: undefined }; // neither help nor a mistyped command reports mistakes in the file
   });
   const named = commands.filter((command) => command.name === name);
   if (named.length === 0) {
@@ -89,7 +89,7 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
         : `${entries.join(' and ')} both have the command "${name}"; choose one, for example --entry ${first.entry}`,
     );
   }
-  return withOwnOptions(first.value, () => [
+  return withOwnOptions(first.value, server, () => [
     ...(mistakes ? [`${file} has mistakes that do not matter here; plugboard check lists them`] : []),
     ...runningConfigs(file)
       .filter(({ image }) => !Object.hasOwn(image.entries, first.entry))
@@ -101,30 +101,40 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
 async function commandForHelp(name: string, { config, summary, cure }: ExpectedCommand): Promise<Command> {
   const { commands } = await contributed({ config });
   const found = commands.find((command) => command.name === name);
-  return found ? withOwnOptions(found.value, () => []) : { summary: `${summary}: ${cure}`, actions: {} };
+  return found ? withOwnOptions(found.value, undefined, () => []) : { summary: `${summary}: ${cure}`, actions: {} };
 }
 
 async function contributed(source: Pick<Parameters<typeof composeServer>[0], 'file' | 'config'>) {
   const server = await composeServer({ ...source, partial: true });
-  return { commands: server.extensions(Commands).all(), mistakes: server.inspection.mistakes };
+  return { commands: server.extensions(Commands).all(), mistakes: server.inspection.mistakes, server };
 }
 
-/** Adds the options of every plugin command. @param warnings printed before the command runs. */
-function withOwnOptions(command: Command, warnings: () => readonly string[]): Command {
-  if (!('actions' in command)) return withOptions(command, warnings);
-  return {
-    ...command,
-    actions: Object.fromEntries(Object.entries(command.actions).map(([name, one]) => [name, withOptions(one, warnings)])),
-  };
+/**
+ * Adds the options of every plugin command.
+ * @param server the one that the command is of. Absent for its help.
+ * @param warnings printed before the command runs.
+ */
+function withOwnOptions(command: Command, server: HostServer | undefined, warnings: () => readonly string[]): Command {
+  if (!('actions' in command)) return withOptions(command, server, warnings);
+  const actions = Object.entries(command.actions).map(([name, one]) => [name, withOptions(one, server, warnings)] as const);
+  return { ...command, actions: Object.fromEntries(actions) };
 }
 
-function withOptions(action: CommandAction, warnings: () => readonly string[]): CommandAction {
+function withOptions(action: CommandAction, server: HostServer | undefined, warnings: () => readonly string[]): CommandAction {
   return {
     ...action,
     options: { ...action.options, ...OWN_OPTIONS },
-    run: (args, terminal) => {
+    run: async (args, terminal) => {
       for (const warning of warnings()) terminal.note(warning);
-      return action.run(args, terminal);
+      if (!server || !action.usesState) return action.run(args, terminal);
+      try {
+        await server.startState();
+        return await action.run(args, terminal);
+      } catch (error) {
+        throw error instanceof StartError ? new CommandError(error.message) : error;
+      } finally {
+        await server.stop();
+      }
     },
   };
 }

@@ -60,6 +60,9 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
       return invalidRequest(message, { code, headers: NO_RETRY });
     case 'session_busy':
       return invalidRequest(message, { status: 409, code, headers: { ...retryAfterHeaders(1000), ...headers } });
+    case 'lease_lost':
+      // Nothing was stored: a retry waits behind what the other server runs.
+      return new ProtocolError(502, { error: { message, type: 'server_error', param: null, code } }, headers);
     case 'model_failed':
     case 'timed_out':
     case 'crashed':

@@ -130,6 +130,7 @@ export class RecordedTurn {
     if (event.type === 'text' && !event.isNotice) this.#answer += event.text;
     else if (event.type === 'tool-call') this.#call(event, event.tool ? 'cut' : 'client');
     else if (event.type === 'approval') this.#call(event.call, 'waits');
+    else if (event.type === 'nested') this.#ask(event);
     else if (event.type === 'tool-result') this.#result(event);
     else if (event.type === 'finished') this.#limit = event.limit;
   }
@@ -148,6 +149,12 @@ export class RecordedTurn {
     this.#tools.set(id, { type: 'tool', step: this.#step, id, name, arguments: written, ...known, state });
   }
 
+  /** The call has started a turn. */
+  #ask({ call, agent }: Extract<AgentEvent, { type: 'nested' }>): void {
+    const line = this.#tools.get(call);
+    if (line) this.#tools.set(call, { ...line, agent });
+  }
+
   #result({ id, content, isError, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {
     const line = this.#tools.get(id);
     if (!line) return;
@@ -160,7 +167,7 @@ export class RecordedTurn {
   #turnLine(turn: Turn): TurnLine {
     const { id, requestId, agent, principal, user, transport, metadata, incremental, system, messages, params } = turn;
     const { project, token, subject } = principal;
-    const { params: asked, clientTools, messages: sent, maxToolCalls, summarize } = this.request;
+    const { params: asked, clientTools, messages: sent, maxToolCalls, summarize, parent } = this.request;
     return {
       type: 'turn',
       version: VERSION,
@@ -168,6 +175,7 @@ export class RecordedTurn {
       requestId,
       at: this.#arrival.at,
       agent,
+      parent: parent && { turn: parent.turnId, call: parent.id },
       inSession: turn.session !== undefined,
       caller: { project, name: token, subject, isIdentified: callerId(principal) !== undefined },
       user,

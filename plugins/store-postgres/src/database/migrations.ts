@@ -167,6 +167,17 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (project, slot)
   );
   `,
+  `
+  -- Whether tools have begun in a request without an answer. While its server lives, it runs.
+  ALTER TABLE plugboard.idempotency ADD COLUMN began boolean NOT NULL DEFAULT true;
+  `,
+  `
+  -- The opaque id of the session that a session, or that of a turn, belongs to: it is deleted with that one,
+  -- and not listed.
+  ALTER TABLE plugboard.session ADD COLUMN parent text COLLATE "C";
+  CREATE INDEX session_by_parent ON plugboard.session (parent) WHERE parent IS NOT NULL;
+  ALTER TABLE plugboard.turn ADD COLUMN parent text COLLATE "C";
+  `,
 ];
 
 /** The oldest schema whose release works with the current one. */

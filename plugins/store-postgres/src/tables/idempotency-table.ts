@@ -1,4 +1,4 @@
-import type { IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
+import { type IdempotencyKey, type IdempotencyRecord, type IdempotencyStore, LeaseEnded } from '@plugboard/kernel/contracts';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
 import { fromColumn, toColumn } from './columns.js';
@@ -24,7 +24,14 @@ export function recordColumns({ key: { project, route, key }, fingerprint, resul
   return { project, values: [toColumn(project), ...texts], bytes };
 }
 
-/** The table of idempotency records. */
+/** What has a key. */
+interface FoundRow {
+  readonly fingerprint: string;
+  readonly bytes: number;
+  readonly status: 'answered' | 'running' | 'began' | 'free';
+}
+
+/** The table of idempotency records, and of the claims of servers. */
 export class IdempotencyTable {
   readonly #database: Database;
   readonly #maxRecords: number;
@@ -36,23 +43,56 @@ export class IdempotencyTable {
     this.#maxRecords = maxRecords;
   }
 
-  async get(key: IdempotencyKey, reserve?: (bytes: number) => void): Promise<IdempotencyRecord | undefined> {
+  /**
+   * Claims a key for a server, whose own claim of it counts no more: it was not released.
+   * @returns what else has the key.
+   */
+  async claim(
+    replica: number,
+    ...[key, fingerprint, reserve]: Parameters<IdempotencyStore['claim']>
+  ): ReturnType<IdempotencyStore['claim']> {
     const values = [toColumn(key.project), toColumn(key.route), toColumn(key.key)];
-    if (reserve) {
-      const [size] = await this.#database.run<{ readonly bytes: number }>(SQL.size, values);
-      reserve(size?.bytes ?? 0);
+    for (;;) {
+      const [claimed] = await this.#database.run<{ readonly added: boolean }>(SQL.claim, [
+        ...values,
+        toColumn(fingerprint),
+        replica,
+        DAY,
+        anySlot(),
+      ]);
+      if (claimed) {
+        if (claimed.added && this.#count !== undefined) this.#count++;
+        return undefined;
+      }
+      const [found] = await this.#database.run<FoundRow>(SQL.find, [...values, replica]);
+      if (!found || found.status === 'free') continue; // it has ended meanwhile
+      const { status } = found;
+      const other = { key, fingerprint: fromColumn(found.fingerprint) };
+      if (status !== 'answered') return { ...other, result: status };
+      reserve?.(found.bytes);
+      const [row] = await this.#database.run<{ readonly answer: string }>(SQL.answer, values);
+      if (row) return { ...other, result: { text: fromColumn(row.answer) } };
     }
-    const [row] = await this.#database.run<{ readonly fingerprint: string; readonly answer: string | null }>(SQL.get, values);
-    if (!row) return undefined;
-    const { fingerprint, answer } = row;
-    return { key, fingerprint: fromColumn(fingerprint), result: answer === null ? 'began' : { text: fromColumn(answer) } };
   }
 
-  /** Stores a record, and deletes the oldest ones beyond the maximum. */
-  async put({ values }: RecordColumns, query: Query = (text, given) => this.#database.run(text, given)): Promise<void> {
-    const [row] = await query<{ readonly added: boolean }>(SQL.put, [...values, DAY, anySlot()]);
+  /** Ends a server's claim of a key: the key is free, unless tools had begun. */
+  async release({ project, route, key }: IdempotencyKey, replica: number): Promise<void> {
+    await this.#database.run(SQL.release, [toColumn(project), toColumn(route), toColumn(key), replica, anySlot()]);
+  }
+
+  /**
+   * Stores a record, and deletes the oldest ones beyond the maximum.
+   * @throws LeaseEnded if another server may have claimed the key.
+   */
+  async put(
+    { values }: RecordColumns,
+    replica: number,
+    query: Query = (text, given) => this.#database.run(text, given),
+  ): Promise<void> {
+    const [row] = await query<{ readonly added: boolean }>(SQL.put, [...values, DAY, anySlot(), replica]);
+    if (!row) throw new LeaseEnded('expired');
     this.#count ??= await this.#counted(query);
-    if (row?.added) this.#count++;
+    if (row.added) this.#count++;
     if (this.#count <= this.#maxRecords) return;
     this.#count = await this.#counted(query);
     if (this.#count <= this.#maxRecords) return;
@@ -78,21 +118,47 @@ export const RECORD_SIZE =
   '(octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0))::bigint';
 const BY_KEY = 'project = $1 AND route = $2 AND key = $3';
 
+/** Whether the server that has claimed a row is alive. */
+const IS_ALIVE = `EXISTS (SELECT FROM plugboard.replica WHERE replica.id = idempotency.replica AND
+  replica.expires_at > clock_timestamp())`;
+/** Whether a server has claimed a row and no tool has begun. */
+const IS_CLAIM = 'idempotency.answer IS NULL AND NOT idempotency.began';
+const SIZE_BEFORE = `before AS (SELECT ${RECORD_SIZE} AS bytes FROM plugboard.idempotency WHERE ${BY_KEY})`;
+
 const SQL = {
-  size: `SELECT ${RECORD_SIZE} AS bytes FROM plugboard.idempotency WHERE ${BY_KEY}`,
-  get: `SELECT fingerprint, answer FROM plugboard.idempotency WHERE ${BY_KEY} AND expires_at > ${Database.NOW}`,
-  put: `WITH before AS (SELECT ${RECORD_SIZE} AS bytes FROM plugboard.idempotency WHERE ${BY_KEY}),
+  claim: `WITH ${SIZE_BEFORE},
     stored AS (
-      INSERT INTO plugboard.idempotency (project, route, key, fingerprint, answer, expires_at)
-      VALUES ($1, $2, $3, $4, $5, ${Database.NOW} + $6::bigint)
+      INSERT INTO plugboard.idempotency (project, route, key, fingerprint, began, replica, expires_at)
+      VALUES ($1, $2, $3, $4, false, $5, ${Database.NOW} + $6::bigint)
       ON CONFLICT (project, route, key) DO UPDATE
-        SET fingerprint = excluded.fingerprint, answer = excluded.answer, expires_at = excluded.expires_at
+        SET fingerprint = excluded.fingerprint, answer = NULL, began = false, replica = excluded.replica,
+          expires_at = excluded.expires_at
+        WHERE idempotency.expires_at <= ${Database.NOW} OR ${IS_CLAIM} AND (idempotency.replica = excluded.replica OR NOT ${IS_ALIVE})
       RETURNING ${RECORD_SIZE} AS bytes),
     counted AS (${addUsage('SELECT $1, $7::int, 0, bytes - coalesce((SELECT bytes FROM before), 0) FROM stored')})
-    SELECT NOT EXISTS (SELECT FROM before) AS added`,
+    SELECT NOT EXISTS (SELECT FROM before) AS added FROM stored`,
+  find: `SELECT fingerprint, ${RECORD_SIZE} AS bytes, CASE WHEN answer IS NOT NULL THEN 'answered'
+      WHEN replica <> $4 AND ${IS_ALIVE} THEN 'running' WHEN began THEN 'began' ELSE 'free' END AS status
+    FROM plugboard.idempotency WHERE ${BY_KEY} AND expires_at > ${Database.NOW}`,
+  answer: `SELECT answer FROM plugboard.idempotency WHERE ${BY_KEY} AND answer IS NOT NULL`,
+  release: `WITH freed AS (
+      DELETE FROM plugboard.idempotency WHERE ${BY_KEY} AND replica = $4 AND ${IS_CLAIM} RETURNING project, ${RECORD_SIZE} AS bytes),
+    kept AS (UPDATE plugboard.idempotency SET replica = NULL WHERE ${BY_KEY} AND replica = $4 AND answer IS NULL AND began)
+    ${addUsage('SELECT project, $5::int, 0, -bytes FROM freed')}`,
+  put: `WITH ${SIZE_BEFORE},
+    stored AS (
+      INSERT INTO plugboard.idempotency (project, route, key, fingerprint, answer, began, replica, expires_at)
+      VALUES ($1, $2, $3, $4, $5, true, CASE WHEN $5::text IS NULL THEN $8::bigint END, ${Database.NOW} + $6::bigint)
+      ON CONFLICT (project, route, key) DO UPDATE
+        SET fingerprint = excluded.fingerprint, answer = excluded.answer, began = true, replica = excluded.replica,
+          expires_at = excluded.expires_at
+        WHERE idempotency.replica = $8 OR idempotency.answer = excluded.answer OR idempotency.expires_at <= ${Database.NOW}
+      RETURNING ${RECORD_SIZE} AS bytes),
+    counted AS (${addUsage('SELECT $1, $7::int, 0, bytes - coalesce((SELECT bytes FROM before), 0) FROM stored')})
+    SELECT NOT EXISTS (SELECT FROM before) AS added FROM stored`,
   deleteOldest: `WITH gone AS (
       DELETE FROM plugboard.idempotency WHERE id IN (
-        SELECT id FROM plugboard.idempotency WHERE project =
+        SELECT id FROM plugboard.idempotency WHERE NOT ${IS_ALIVE} AND project =
           (SELECT project FROM plugboard.idempotency GROUP BY project ORDER BY count(*) DESC LIMIT 1)
         ORDER BY id LIMIT $1)
       RETURNING project, ${RECORD_SIZE} AS bytes)

@@ -85,12 +85,12 @@ const SELECT = `SELECT id, project, agent, key, conversation, base, version, cre
   FROM plugboard.session`;
 /** Without a user, `$4` is null, and named so that it has a type. */
 const PAGE = (user: 'end_user = $4' | '$4::text IS NULL', compare: '<' | '>', direction: 'ASC' | 'DESC') =>
-  `${SELECT} WHERE project = $1 AND ${user} AND (updated_at, id) ${compare} ($2::bigint, $3::bigint)
+  `${SELECT} WHERE project = $1 AND ${user} AND parent IS NULL AND (updated_at, id) ${compare} ($2::bigint, $3::bigint)
     AND ($5::text[] IS NULL OR agent = ANY($5)) ORDER BY updated_at ${direction}, id ${direction} LIMIT $6`;
 
 export const SESSION_INFO_SQL = {
   byId: `${SELECT} WHERE ${BY_ID}`,
-  find: `${SELECT} WHERE project = $1 AND conversation = $2`,
+  find: `${SELECT} WHERE project = $1 AND conversation = $2 AND parent IS NULL`,
   rowOf: 'SELECT id FROM plugboard.session WHERE project = $1 AND conversation = $2',
   asc: PAGE('$4::text IS NULL', '>', 'ASC'),
   desc: PAGE('$4::text IS NULL', '<', 'DESC'),

@@ -22,30 +22,22 @@ export class StateTable implements StateStore {
     return row?.value;
   }
 
-  async change(changes: readonly StateChange[]): Promise<void> {
+  async change(changes: readonly StateChange[]): Promise<boolean> {
     const columns = stateColumns(changes);
-    // The same changes lead to the same state: looking for them is repeating them.
+    const apply = (query: Query) => this.apply(query, columns, () => new Conflict());
+    // The same changes lead to the same state: looking for them is repeating them. Not so those
+    // that compare, which then find their own.
     const repeat = async (query: Query) => {
-      await this.apply(query, columns);
+      await apply(query);
       return true;
     };
-    await this.#database.transaction((query) => this.apply(query, columns), repeat);
-  }
-
-  async compareAndSet({ entry, key, text, expiresIn }: StateChange, expected: string | undefined): Promise<boolean> {
-    const [sql, values] =
-      text === undefined
-        ? expected === undefined
-          ? ([SQL.isAbsent, [entry, key]] as const)
-          : ([SQL.compareAndDelete, [entry, key, expected]] as const)
-        : expected === undefined
-          ? ([SQL.setFirst, [entry, key, text, expiresIn ?? null]] as const)
-          : ([SQL.compareAndSet, [entry, key, text, expiresIn ?? null, expected]] as const);
-    return this.#database.transaction(async (query) => {
-      const rows = await query(sql, values);
-      if (rows.length > 0 && text !== undefined && expected === undefined) await this.#count(query, entry, 1);
-      return rows.length > 0;
-    });
+    try {
+      await this.#database.transaction(apply, columns.compared.length === 0 ? repeat : undefined);
+      return true;
+    } catch (error) {
+      if (error instanceof Conflict) return false;
+      throw error;
+    }
   }
 
   async list(
@@ -55,8 +47,21 @@ export class StateTable implements StateStore {
     return this.#database.run(SQL.list, [entry, prefix, prefix + LAST_KEY, after ?? '', limit ?? null]);
   }
 
-  /** Applies changes inside a transaction. @throws StateFull */
-  async apply(query: Query, { entries, deleted, put }: StateColumns): Promise<void> {
+  /**
+   * Applies changes inside a transaction.
+   * @param conflict makes the error for a change that expects another value than its key has.
+   * @throws StateFull
+   */
+  async apply(
+    query: Query,
+    { entries, compared, deleted, put }: StateColumns,
+    conflict: (change: StateChange) => Error,
+  ): Promise<void> {
+    for (const change of compared) {
+      const rows = await query(...compareAndChange(change));
+      if (rows.length === 0) throw conflict(change);
+      if (change.text !== undefined && change.expected === null) await this.#count(query, change.entry, 1);
+    }
     if (deleted[0].length > 0) await query(SQL.delete, deleted);
     if (put[0].length === 0) return;
     const added = await query<{ readonly entry: string; readonly n: number }>(SQL.put, put);
@@ -85,18 +90,27 @@ export class StateTable implements StateStore {
   }
 }
 
+/** A change expects another value than its key has. */
+class Conflict extends Error {}
+
 /** Changes as columns: of several of one key, the last one. */
 export interface StateColumns {
+  /** Those that expect a value, in the order in which they lock their rows. */
+  readonly compared: readonly StateChange[];
   readonly entries: ReadonlySet<string>;
   readonly deleted: readonly [readonly string[], readonly string[]];
   readonly put: readonly [readonly string[], readonly string[], readonly string[], readonly (number | null)[]];
 }
 
 export function stateColumns(changes: readonly StateChange[]): StateColumns {
-  const last = [...new Map(changes.map((change) => [JSON.stringify([change.entry, change.key]), change])).values()];
-  const put = last.filter(({ text }) => text !== undefined);
-  const deleted = last.filter(({ text }) => text === undefined);
+  const byKey = Map.groupBy(changes, ({ entry, key }) => JSON.stringify([entry, key]));
+  const last = [...byKey].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, own]) => lastOf(own));
+  const compared = last.filter(({ expected }) => expected !== undefined);
+  const others = last.filter(({ expected }) => expected === undefined);
+  const put = others.filter(({ text }) => text !== undefined);
+  const deleted = others.filter(({ text }) => text === undefined);
   return {
+    compared,
     entries: new Set(put.map(({ entry }) => entry)),
     deleted: [deleted.map(({ entry }) => entry), deleted.map(({ key }) => key)],
     put: [
@@ -106,6 +120,22 @@ export function stateColumns(changes: readonly StateChange[]): StateColumns {
       put.map(({ expiresIn }) => expiresIn ?? null),
     ],
   };
+}
+
+/** The last change of a key, with the value that the key has before the first one. */
+function lastOf(own: readonly StateChange[]): readonly StateChange[] {
+  const expected = own.find((change) => change.expected !== undefined)?.expected;
+  return own.slice(-1).map((change) => ({ ...change, expected }));
+}
+
+/** One statement that compares and changes, and returns a row if it did. */
+function compareAndChange({ entry, key, text, expiresIn, expected }: StateChange): [text: string, values: readonly unknown[]] {
+  if (text === undefined) {
+    return expected === null ? [SQL.isAbsent, [entry, key]] : [SQL.compareAndDelete, [entry, key, expected]];
+  }
+  return expected === null
+    ? [SQL.setFirst, [entry, key, text, expiresIn ?? null]]
+    : [SQL.compareAndSet, [entry, key, text, expiresIn ?? null, expected]];
 }
 
 const LIVE = `(expires_at IS NULL OR expires_at > ${Database.NOW})`;

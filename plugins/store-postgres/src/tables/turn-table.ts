@@ -1,4 +1,4 @@
-import type { InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
+import { conversationId, type InterruptedTurn, type SessionId } from '@plugboard/kernel/contracts';
 import { BadRow, decodeMessageList, tryRow } from '@plugboard/store-kit';
 import { Database } from '../database/database.js';
 import { leaseEnded } from '../errors/store-error.js';
@@ -20,11 +20,13 @@ export class TurnTable {
 
   /**
    * @param input a list of messages as JSON. @param replica the server's row
+   * @param parent what the session belongs to
    * @throws ProjectQuotaExceeded, StoreError `lease_ended`
    */
-  async begin(id: SessionId, turnId: string, input: string, replica: number): Promise<void> {
+  async begin(id: SessionId, turnId: string, input: string, replica: number, parent: SessionId | undefined): Promise<void> {
     const { maxSessions, maxBytes } = this.#usage.quotas;
-    const values = [...idColumns(id), toColumn(turnId), replica, input, maxSessions, maxBytes, SMALLEST_TURN];
+    const owner = parent ? conversationId(parent) : null;
+    const values = [...idColumns(id), toColumn(turnId), replica, input, maxSessions, maxBytes, SMALLEST_TURN, owner];
     const [found] = await this.#database.run<Used & { readonly begun: boolean }>(SQL.begin, values);
     if (found?.begun) return;
     this.#usage.assertRoom(found, SMALLEST_TURN);
@@ -63,9 +65,9 @@ const SQL = {
         NOT EXISTS (SELECT FROM plugboard.session WHERE project = $1 AND agent = $2 AND key = $3) AS is_new
       FROM plugboard.usage WHERE project = $1),
     added AS (
-      INSERT INTO plugboard.turn (project, agent, key, turn_id, replica, runs, input)
+      INSERT INTO plugboard.turn (project, agent, key, turn_id, replica, runs, input, parent)
       SELECT $1, $2, $3, $4, replica.id,
-        NOT EXISTS (SELECT FROM plugboard.turn WHERE project = $1 AND agent = $2 AND key = $3 AND runs), $6
+        NOT EXISTS (SELECT FROM plugboard.turn WHERE project = $1 AND agent = $2 AND key = $3 AND runs), $6, $10
       FROM plugboard.replica, used
       WHERE replica.id = $5 AND replica.expires_at > clock_timestamp()
         AND used.bytes + $9::bigint <= $8::bigint AND NOT (is_new AND used.sessions >= $7::bigint)

@@ -28,6 +28,11 @@ export class StateTable {
     return row?.value;
   }
 
+  /** The first change that expects another value than its key has. */
+  conflict(changes: readonly StateChange[]): StateChange | undefined {
+    return changes.find(({ entry, key, expected }) => expected !== undefined && expected !== (this.get(entry, key) ?? null));
+  }
+
   /** @throws StateFull. What was changed before must then be rolled back. */
   change(changes: readonly StateChange[]): void {
     for (const { entry, key, text, expiresIn } of changes) {

@@ -107,7 +107,7 @@ export class ScriptedRuntime implements AgentRuntime {
     if (signal.aborted) return yield [failed('turn_cancelled', toolsRan)];
     if (failure) return yield [failed(failure, toolsRan)];
     const changes = request.commitState?.([{ role: 'assistant', content: text }]);
-    if (changes) await this.#state?.change(changes);
+    if (changes && (await this.#state?.change(changes)) === false) return yield [failed('session_busy', toolsRan)];
     yield [
       { type: 'text', text },
       { type: 'finished', reason: 'stop', usage: NO_USAGE },

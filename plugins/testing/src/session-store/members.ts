@@ -4,7 +4,7 @@ import type { SessionStore } from '@plugboard/kernel';
 type Methods<T> = { readonly [K in keyof T]: true };
 
 /** Every method of the six interfaces. The compiler keeps the lists complete. */
-const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'approvals' | 'idempotency' | 'state'>> = {
+const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'approvals' | 'idempotency' | 'state' | 'shared'>> = {
   load: true,
   version: true,
   begin: true,
@@ -25,8 +25,8 @@ const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'appr
 const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: true, find: true, load: true };
 const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
 const APPROVALS: Methods<SessionStore['approvals']> = { get: true, find: true, waiting: true, replace: true };
-const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
-const STATE: Methods<SessionStore['state']> = { get: true, change: true, compareAndSet: true, list: true };
+const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { claim: true, put: true, release: true };
+const STATE: Methods<SessionStore['state']> = { get: true, change: true, list: true };
 
 /** Fails with all missing methods, so that a store author sees them at once. */
 export function assertMembers(store: SessionStore): void {

@@ -1,3 +1,4 @@
+import type { StateChange } from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
 import { MemoryState } from '@plugboard/store-memory';
 import t from 'tap';
@@ -8,6 +9,11 @@ import { assertGrammar, readAll } from '../../src/suites/event-grammar.js';
 const CHANGE = { entry: 'plugins.test', key: 'offset', text: '1' };
 
 function opened(...turns: ScriptedTurn[]) {
+  return openedWith(CHANGE, ...turns);
+}
+
+/** Turns that commit such a change, with their answer as its value. */
+function openedWith(change: StateChange, ...turns: ScriptedTurn[]) {
   const state = new MemoryState(new ManualClock());
   const runtime = new ScriptedRuntime({ agents: ['helper'], state });
   runtime.enqueue(...turns);
@@ -19,7 +25,7 @@ function opened(...turns: ScriptedTurn[]) {
       principal: OPEN,
       messages: [{ role: 'user', content: 'Hi' }],
       session: { key: 's' },
-      commitState: (answer) => [{ ...CHANGE, text: JSON.stringify(answer[0]?.content) }],
+      commitState: (answer) => [{ ...change, text: JSON.stringify(answer[0]?.content) }],
       clientTools: [],
       params: {},
       incremental: true,
@@ -39,6 +45,12 @@ t.test('turns answer, fail, and commit state in the order of the script', async 
   t.match(assertGrammar(await readAll(run())), { type: 'finished' }, 'without a script it answers');
   t.equal(runtime.requests.length, 3);
   t.strictSame(runtime.resolve('nobody'), { kind: 'unknown' });
+});
+
+t.test('a turn whose change expects another value fails', async (t) => {
+  const { state, run } = openedWith({ ...CHANGE, expected: '0' });
+  t.match(assertGrammar(await readAll(run())), { type: 'failed', failure: { code: 'session_busy' } });
+  t.equal(await state.get(CHANGE.entry, CHANGE.key), undefined);
 });
 
 t.test('a turn that waits ends when it is cancelled, or its caller leaves', async (t) => {

@@ -48,6 +48,7 @@ t.test('finds faulty idempotency records', async (t) => {
 
   class Forever extends PlainStore {
     override putAnswer(record: IdempotencyRecord) {
+      super.putAnswer(record);
       this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until: Number.POSITIVE_INFINITY });
     }
   }
@@ -66,5 +67,46 @@ t.test('finds faulty idempotency records', async (t) => {
       if (!this.kept.answers.has(this.answerKeyOf(record.key))) super.putAnswer(record);
     }
   }
-  t.ok((await failingCases(FirstStays)).includes('replaces an idempotency record'));
+  t.ok((await failingCases(FirstStays)).includes('replaces what has begun by its answer'));
+});
+
+t.test('finds claims of idempotency keys that are given twice, too early, or never back', async (t) => {
+  const atOnce = 'PG-19 gives an idempotency key to one of several requests at once';
+  const released = 'frees a released idempotency key, unless tools had begun';
+  const answered = 'ends the claim of an idempotency key with its answer';
+  class OnlyReads extends PlainStore {
+    override readonly claims = new (class extends Map<string, string> {
+      override set() {
+        return this;
+      }
+    })();
+  }
+  t.same(await failingCases(OnlyReads), [atOnce]);
+
+  class Never extends PlainStore {
+    override readonly claims = new (class extends Map<string, string> {
+      override delete() {
+        return true;
+      }
+    })();
+  }
+  const found = await failingCases(Never);
+  t.ok(found.includes(released) && found.includes(answered));
+
+  class UntilToolsBegin extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      super.putAnswer(record);
+      this.claims.delete(this.answerKeyOf(record.key));
+    }
+  }
+  t.same(await failingCases(UntilToolsBegin), [atOnce]);
+
+  class NotByCommit extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      const claims = new Map(this.claims);
+      await super.commit(id, turn);
+      for (const [key, fingerprint] of claims) this.claims.set(key, fingerprint);
+    }
+  }
+  t.same(await failingCases(NotByCommit), [answered]);
 });

@@ -5,7 +5,7 @@ import { PlainStore } from './plain-store.js';
 
 t.test('names the methods that a store lacks, in the first case', async (t) => {
   for (const [lacking, names] of [
-    [{ fork: undefined, idempotency: { get: async () => undefined } }, 'fork, idempotency.put'],
+    [{ fork: undefined, idempotency: { claim: async () => undefined } }, 'fork, idempotency.put, idempotency.release'],
     [{ pendingToolCalls: undefined }, 'pendingToolCalls.save, pendingToolCalls.find, pendingToolCalls.load'],
   ] as const) {
     const store = Object.assign(new PlainStore(), lacking) as unknown as PlainStore;

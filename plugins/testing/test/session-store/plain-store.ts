@@ -7,6 +7,7 @@ import {
   type DocumentStore,
   type IdempotencyKey,
   type IdempotencyRecord,
+  type IdempotencyStore,
   type InterruptedTurn,
   type Metadata,
   type NewSession,
@@ -121,13 +122,21 @@ export class PlainStore implements SessionStore {
     this.begun.set(turnId, structuredClone({ id, turnId, input }));
   }
 
-  readonly idempotency = {
-    get: async (key: IdempotencyKey, reserve?: (bytes: number) => void) => {
-      const found = this.kept.answers.get(this.answerKeyOf(key));
+  /** The fingerprints of the requests that run, by key. */
+  readonly claims = new Map<string, string>();
+  readonly idempotency: IdempotencyStore = {
+    claim: async (key, fingerprint, reserve) => {
+      const name = this.answerKeyOf(key);
+      const running = this.claims.get(name);
+      if (running !== undefined) return { key, fingerprint: running, result: 'running' };
+      const found = this.kept.answers.get(name);
       if (found) reserve?.(Buffer.byteLength(JSON.stringify(found.record)));
-      return found && found.until > this.clock.monotonic() ? structuredClone(found.record) : undefined;
+      if (found && found.until > this.clock.monotonic()) return structuredClone(found.record);
+      this.claims.set(name, fingerprint);
+      return undefined;
     },
-    put: async (record: IdempotencyRecord) => this.putAnswer(record),
+    put: async (record) => this.putAnswer(record),
+    release: async (key) => void this.claims.delete(this.answerKeyOf(key)),
   };
 
   get state(): StateStore {
@@ -135,6 +144,7 @@ export class PlainStore implements SessionStore {
   }
 
   putAnswer(record: IdempotencyRecord): void {
+    if (record.result !== 'began') this.claims.delete(this.answerKeyOf(record.key));
     const until = this.clock.monotonic() + DAY;
     this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until });
   }
@@ -150,6 +160,8 @@ export class PlainStore implements SessionStore {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
     const copies = structuredClone({ messages, idempotency, approvals }); // before anything changes
+    const conflict = this.kept.state.conflict(state);
+    if (conflict) throw new VersionConflict(expected, conflict);
     this.kept.state.assertFits(state);
     this.kept.state.apply(state);
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});

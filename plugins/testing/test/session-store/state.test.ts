@@ -1,5 +1,5 @@
 import type { StateChange } from '@plugboard/kernel';
-import type { SessionId, TurnCommit } from '@plugboard/kernel/contracts';
+import { type SessionId, type TurnCommit, VersionConflict } from '@plugboard/kernel/contracts';
 import { MemoryState } from '@plugboard/store-memory';
 import t from 'tap';
 import { ManualClock } from '../../src/index.js';
@@ -57,10 +57,11 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
   t.ok((await failingWith(ByUtf16)).includes(inOrder));
 
   class ReadsThenWrites extends MemoryState {
-    override async compareAndSet(change: StateChange, expected: string | undefined) {
-      if ((await this.get(change.entry, change.key)) !== expected) return false;
-      await this.change([change]);
-      return true;
+    override async change(changes: readonly StateChange[]) {
+      for (const { entry, key, expected } of changes) {
+        if (expected !== undefined && ((await this.get(entry, key)) ?? null) !== expected) return false;
+      }
+      return super.change(changes.map((change) => ({ ...change, expected: undefined })));
     }
   }
   const oneSucceeds = 'of several writers that expect the same value of the state, one succeeds';
@@ -70,11 +71,11 @@ t.test('finds the wrong order, a missing limit, and half of a change', async (t)
   class Half extends MemoryState {
     override async change(changes: readonly StateChange[]) {
       this.apply(changes.slice(0, -1));
-      await super.change(changes.slice(-1));
+      return super.change(changes.slice(-1));
     }
   }
   const refuses = 'refuses more keys of the state than an entry may have, and changes nothing';
-  t.same(await failingAtLimit(Half), [refuses]);
+  t.same(await failingAtLimit(Half), ['applies changes of the state that expect values, all or nothing', refuses]);
 });
 
 t.test('finds keys that expire never, later, or still count', async (t) => {
@@ -101,6 +102,22 @@ t.test('finds keys that expire never, later, or still count', async (t) => {
   t.same(await failingAtLimit(MemoryState), []);
 });
 
+t.test('finds changes that expect a value and are applied without it', async (t) => {
+  class OnlyFirst extends MemoryState {
+    override conflict(changes: readonly StateChange[]) {
+      return super.conflict(changes.slice(0, 1));
+    }
+  }
+  t.ok((await failingWith(OnlyFirst)).includes('applies changes of the state that expect values, all or nothing'));
+
+  class NotInTurns extends PlainStore {
+    override commit(id: SessionId, { state, ...turn }: TurnCommit) {
+      return super.commit(id, { ...turn, state: state?.map((change) => ({ ...change, expected: undefined })) });
+    }
+  }
+  t.same(await failingCases(NotInTurns), ['stores no turn whose changes of the state expect another value']);
+});
+
 t.test('finds a commit that loses or ignores the changes of the state', async (t) => {
   class Ignores extends PlainStore {
     override commit(id: SessionId, { state, ...turn }: TurnCommit) {
@@ -112,10 +129,11 @@ t.test('finds a commit that loses or ignores the changes of the state', async (t
   class After extends PlainStore {
     override async commit(id: SessionId, { state = [], ...turn }: TurnCommit) {
       await super.commit(id, turn);
-      await this.state.change(state);
+      if (!(await this.state.change(state))) throw new VersionConflict(0, 0);
     }
   }
-  t.same(await failingCases(After), []);
-  t.same(await failingAtLimit(MemoryState, After), ['commits no turn whose changes of the state are refused']);
+  const conflicting = 'stores no turn whose changes of the state expect another value';
+  t.same(await failingCases(After), [conflicting]);
+  t.same(await failingAtLimit(MemoryState, After), [conflicting, 'commits no turn whose changes of the state are refused']);
   t.same(await failingCases(PlainStore), []);
 });

@@ -1,11 +1,4 @@
-import {
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  type StandardSchemaV1,
-  type Tool,
-} from '@modelcontextprotocol/client';
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type Tool } from '@modelcontextprotocol/client';
 import type { ToolCall } from '@plugboard/kernel';
 import type { Account, Timer } from '@plugboard/kernel/contracts';
 import {
@@ -18,6 +11,7 @@ import {
   otherProtocol,
   statusAtStart,
 } from '../errors/errors.js';
+import { ANY_RESULT } from '../protocol/any-result.js';
 import { NO_LIMIT } from '../protocol/client-info.js';
 import type { ConnectionEvents, McpConnection } from '../protocol/mcp-connection.js';
 import { unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
@@ -50,11 +44,6 @@ export interface HttpConnectionOptions extends Omit<HttpSessionOptions, 'fetch'>
   /** Adds what identifies Plugboard to the server to each request. */
   readonly authorize?: ((fetch: Fetch, stopping: AbortSignal) => Fetch) | undefined;
 }
-
-/** Results are checked where they are converted. */
-const ANY: StandardSchemaV1<unknown, Readonly<Record<string, unknown>>> = {
-  '~standard': { version: 1, vendor: 'plugboard', validate: (value) => ({ value: value as Readonly<Record<string, unknown>> }) },
-};
 
 /**
  * A server that is reached over HTTP, in either era of MCP.
@@ -119,7 +108,7 @@ export class HttpConnection implements McpConnection {
     const send = () =>
       this.#inSession(call.signal, ({ client, isOld }, signal) => {
         const options = { signal, timeout: NO_LIMIT, onprogress };
-        if (isOld) return client.request({ method: 'tools/call', params }, ANY, options);
+        if (isOld) return client.request({ method: 'tools/call', params }, ANY_RESULT, options);
         const inputSchema = this.#schemas.get(name) ?? { type: 'object' };
         return client.callTool(params, { ...options, toolDefinition: { name, inputSchema } });
       });
@@ -170,7 +159,7 @@ export class HttpConnection implements McpConnection {
       const page = await this.#inSession(signal, async ({ client }, signal) => {
         if (!client.getServerCapabilities()?.tools) return { tools: [] };
         const params = cursor === undefined ? {} : { cursor };
-        return client.request({ method: 'tools/list', params }, ANY, { signal, timeout: NO_LIMIT });
+        return client.request({ method: 'tools/list', params }, ANY_RESULT, { signal, timeout: NO_LIMIT });
       });
       if ('ttlMs' in page && typeof page.ttlMs === 'number') age = Math.min(age, page.ttlMs);
       return page;

@@ -54,6 +54,8 @@ export function turnFailureError(
       // Not 409 or 5xx, which clients repeat: they would get the same answer, or interrupt a newer
       // turn.
       return invalid(message, code);
+    case 'lease_lost':
+      return new MessagesError(502, 'api_error', message, { code, headers: effectsOf(failure) });
     case 'model_failed':
     case 'timed_out':
     case 'crashed':

@@ -31,6 +31,8 @@ const UNLIMITED: RequestCount = {};
  * a whole minute's worth at once.
  */
 export class RequestRates {
+  /** Called with each bucket that a request is added to. */
+  onCounted: ((name: string, perMinute: number) => void) | undefined;
   readonly #clock: Clock;
   /** In order of last use. */
   readonly #buckets = new Map<string, Bucket>();
@@ -63,6 +65,7 @@ export class RequestRates {
     for (const { name } of applied) this.#buckets.delete(name);
     this.#forget(now);
     for (const { name, debt } of applied) this.#buckets.set(name, { debt: debt + cost, at: now });
+    if (!refusing) for (const { name, limit } of applied) this.onCounted?.(name, limit);
     const closest = refusing ?? applied.reduce((found, one) => (left(one) < left(found) ? one : found));
     const { limit: requestsPerMinute, debt } = closest;
     return {
@@ -73,6 +76,11 @@ export class RequestRates {
       },
       refused: refusing && tooManyRequests(refusing),
     };
+  }
+
+  /** Replaces what is known of a bucket. @param lacking requests, over all servers */
+  learn(name: string, lacking: number): void {
+    if (this.#buckets.has(name)) this.#buckets.set(name, { debt: lacking * MINUTE, at: this.#clock.monotonic() });
   }
 
   #applied(of: Applied['of'], name: string, limit: number, now: number): Applied {

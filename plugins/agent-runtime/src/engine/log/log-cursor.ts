@@ -35,6 +35,8 @@ export abstract class LogCursor implements LogPosition {
 
   /** Takes the next batch; undefined if none is there yet. */
   take(): Batch | undefined {
+    const lost = this.#log.lost;
+    if (lost) return lost;
     const soFar = this.#soFar;
     this.#soFar = undefined;
     if (soFar) return soFar;

@@ -23,6 +23,12 @@ export interface LogPosition {
   wake(): void;
 }
 
+/** Who writes a log. */
+interface LogWriter {
+  /** What readers receive instead of anything else, if that must not be sent any more. */
+  readonly lost: Batch | undefined;
+}
+
 /** Who reads a log and may be handed a batch that the log then does not keep. */
 interface LogReader extends LogPosition {
   /** Hands over the next batch if the reader waits for one. Returns whether it did. */
@@ -40,6 +46,7 @@ interface LogReader extends LogPosition {
  *    log.
  */
 export class TurnLog {
+  readonly #writer: LogWriter | undefined;
   readonly #readers: LogReader[] = [];
   /** Undefined while nobody has watched. */
   #watchers: LogPosition[] | undefined;
@@ -55,9 +62,18 @@ export class TurnLog {
   #wait: PromiseWithResolvers<void> | undefined;
   #ended = false;
 
-  /** @param keeps whether readers may join after the first batch. */
-  constructor(keeps: boolean) {
+  /**
+   * @param keeps whether readers may join after the first batch.
+   * @param writer whose lease may be lost.
+   */
+  constructor(keeps: boolean, writer?: LogWriter) {
     this.#keeps = keeps;
+    this.#writer = writer;
+  }
+
+  /** The last batch of each reader, once nothing else may be read. */
+  get lost(): Batch | undefined {
+    return this.#writer?.lost;
   }
 
   get readers(): number {

@@ -27,6 +27,8 @@ interface ToolLimits {
 export interface AgentTool extends JudgedTool {
   readonly entry: string;
   readonly tool: Tool;
+  /** The agent that it asks, if it is one. */
+  readonly asks: ToolSource['asks'];
   readonly limits: ToolLimits;
   readonly check: ArgumentsValidator;
   /** The log for problems with the tool. */
@@ -213,7 +215,8 @@ export class Toolboxes {
       if (!check) continue;
       owners.set(name, own);
       const judged = this.#accepted.judge(value, tool);
-      tools.set(name, { ...judged, entry, tool, limits: toolLimits(shared), check, log: this.#log });
+      const limits = toolLimits(shared, value);
+      tools.set(name, { ...judged, entry, tool, asks: value.asks, limits, check, log: this.#log });
       declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
     }
     return { declarations: byName(declarations), tools };
@@ -256,6 +259,15 @@ export function toolboxWith(toolbox: Toolbox, declared: readonly ToolDeclaration
   return { declarations, tools: new Map([...toolbox.tools].filter(([name]) => names.has(name))) };
 }
 
+/** The tools of a turn so many levels below the first one of its tree (AG-1). */
+export function toolboxAt(level: number, toolbox: Toolbox): Toolbox {
+  const isTooDeep = (name: string) => (toolbox.tools.get(name)?.asks?.depth ?? Number.POSITIVE_INFINITY) <= level;
+  return toolboxWith(
+    toolbox,
+    toolbox.declarations.filter(({ name }) => !isTooDeep(name)),
+  );
+}
+
 /** Sorted tools: providers cache a request up to the first difference (AI-10). */
 export function byName(declarations: readonly ToolDeclaration[]): readonly ToolDeclaration[] {
   return declarations.toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -292,6 +304,6 @@ function isSameList(tools: readonly Tool[], others: readonly Tool[]): boolean {
 }
 
 /** @param shared the options of every entry under `tools`: `timeout` and `resultLimit`. */
-function toolLimits(shared: Readonly<Record<string, unknown>>): ToolLimits {
-  return { timeout: parseDuration(String(shared.timeout ?? '60s')), result: parseSize(String(shared.resultLimit ?? '64kb')) };
+function toolLimits(shared: Readonly<Record<string, unknown>>, { timeout = '60s' }: ToolSource): ToolLimits {
+  return { timeout: parseDuration(String(shared.timeout ?? timeout)), result: parseSize(String(shared.resultLimit ?? '64kb')) };
 }

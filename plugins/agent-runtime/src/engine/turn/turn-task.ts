@@ -4,6 +4,7 @@ import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel
 import { type Batch, endOf, type TurnEnd } from '../log/batch.js';
 import { TurnLog } from '../log/turn-log.js';
 import { SETTLE_TIMEOUT } from '../tools/abandoned-tools.js';
+import { leaseLost, type TurnLease } from './turn-lease.js';
 import { TurnReader } from './turn-reader.js';
 import { type TurnRecorder, withReasoning } from './turn-recorder.js';
 
@@ -65,6 +66,11 @@ export class TurnTask {
   watched: WatchedTurn | undefined;
   /** What the readers have received, as messages. Set with the answer. */
   transcript: Transcript | undefined;
+  /**
+   * Present while its session is leased from a store that several servers share. Nothing is sent
+   * and no tool starts once it is lost.
+   */
+  lease: TurnLease | undefined;
   readonly request: TurnRequest;
   /** When the request arrived, on the monotonic clock. */
   readonly arrivedAt: number;
@@ -102,7 +108,7 @@ export class TurnTask {
     this.#ids = ids;
     this.arrivedAt = clock.monotonic();
     // Only a retry of the same request joins a turn that runs.
-    this.log = new TurnLog(fingerprint !== undefined);
+    this.log = new TurnLog(fingerprint !== undefined, this);
     // Ends the turn at once if its caller has gone already.
     this.events = this.#connect(new TurnReader(this), request.signal);
   }
@@ -114,7 +120,7 @@ export class TurnTask {
 
   /** The id of its `Turn`, made on first use. */
   get turnId(): string {
-    this.#turnId ??= `turn_${this.#ids.base62(20)}`;
+    this.#turnId ??= turnIdOf(this.request.id ?? this.#ids.base62(20));
     return this.#turnId;
   }
 
@@ -143,7 +149,8 @@ export class TurnTask {
    * have a way to its answer: a session, or an idempotency key.
    */
   get #patience(): number {
-    const { target, session, resumable = 0 } = this.request;
+    const { target, session, resumable = 0, parent } = this.request;
+    if (parent) return 0; // it ends with its call
     const isReachable = session !== undefined || this.idempotent !== undefined;
     return target.onDisconnect === 'continue' && isReachable ? Number.POSITIVE_INFINITY : resumable;
   }
@@ -203,10 +210,11 @@ export class TurnTask {
    * Sends a batch without a terminal event to the readers. Returns a promise if the turn has to
    * wait before it continues.
    *
-   * @throws the signal's reason if the turn is overdue.
+   * @throws the signal's reason if the turn is overdue, or its lease is lost.
    */
   write(batch: Batch): Promise<unknown> | undefined {
     if (this.hasEnded) throw this.signal.reason;
+    this.assertLease();
     for (const event of batch) if (event.type === 'tool-call' && event.tool !== undefined) this.#toolsRan = true;
     const [first] = batch;
     if (first?.type !== 'started') return this.log.write(batch);
@@ -219,8 +227,19 @@ export class TurnTask {
    * stored.
    */
   beginTools(): Promise<void> | undefined {
+    this.assertLease();
     this.#toolsRan = true;
     return this.idempotent?.onToolsStart(this.signal);
+  }
+
+  /**
+   * Ends the turn if its lease is lost (PG-16).
+   * @throws TurnError `lease_lost`
+   */
+  assertLease(): void {
+    if (!this.lease || this.lease.isHeld) return;
+    this.requestEnd(leaseLost());
+    throw this.signal.reason;
   }
 
   /**
@@ -235,12 +254,14 @@ export class TurnTask {
   /** Ends the turn with its last batch, which ends with the terminal event. */
   finish(last: Batch): void {
     if (this.hasEnded) return;
+    this.lease = undefined; // what the store has taken is true
     this.idempotent?.end();
     this.#conclude('ended', last);
   }
 
   /**
-   * Ends the turn with an error. Its idempotency record is written before the readers receive it.
+   * Ends the turn with an error. Its session is given back, and its idempotency record written,
+   * before the readers receive it.
    */
   async fail(error: unknown): Promise<void> {
     await this.failWith(failed(failureOf(error, this.#toolsRan)));
@@ -250,6 +271,7 @@ export class TurnTask {
   async failWith(end: TurnFailed): Promise<void> {
     if (this.hasEnded) return;
     await this.idempotent?.fail(end);
+    await this.lease?.abandon();
     this.#conclude('ended', [end]);
   }
 
@@ -278,6 +300,7 @@ export class TurnTask {
     // An overdue turn may still be about to start a tool.
     const end = failed(failureOf(this.signal.reason, state === 'overdue'));
     void this.idempotent?.fail(end);
+    void this.lease?.abandon();
     this.#conclude(state, [end]);
   }
 
@@ -302,6 +325,14 @@ export class TurnTask {
     if (patience === 0) this.requestEnd(callerDisconnected());
     else if (patience < Number.POSITIVE_INFINITY)
       this.#absence = this.#clock.after(patience, () => this.requestEnd(notResumed()));
+  }
+
+  /** What a reader receives instead of more of a turn whose lease is lost. */
+  get lost(): Batch | undefined {
+    if (!this.lease || this.lease.isHeld) return undefined;
+    const error = leaseLost();
+    this.requestEnd(error);
+    return [this.#failure(error)];
   }
 
   shortage(account: Account): Batch {
@@ -333,6 +364,11 @@ export class TurnTask {
   #failure(error: TurnError): TurnFailed {
     return failed(failureOf(error, this.#toolsRan));
   }
+}
+
+/** The id of a turn whose caller knows it by an id of its own (`TurnRequest.id`). */
+export function turnIdOf(id: string): string {
+  return `turn_${id}`;
 }
 
 function notResumed(): TurnError {

@@ -76,11 +76,12 @@ export class SessionHistory {
    * Returns the stored conversation: from memory if the store is still at the same version. Its
    * memory is reserved in the account before it is loaded, until `idle`.
    *
+   * @param version of the session in the store, where it is known.
    * @throws TurnError if it does not fit into the memory, or if the store fails; the signal's
    *   reason.
    */
-  async current(account: Account, signal: AbortSignal): Promise<LoadedSession> {
-    return (await this.#reuse(account)) ?? (await this.#load(account, signal));
+  async current(account: Account, signal: AbortSignal, version?: number): Promise<LoadedSession> {
+    return (await this.#reuse(account, version)) ?? (await this.#load(account, signal));
   }
 
   /** The turn has ended. The conversation is kept for the next one, while there is memory. */
@@ -92,10 +93,10 @@ export class SessionHistory {
   }
 
   /** Returns the cached conversation, if the store is at its version and the account has memory. */
-  async #reuse(account: Account): Promise<LoadedSession | undefined> {
+  async #reuse(account: Account, leased: number | undefined): Promise<LoadedSession | undefined> {
     const known = this.#known;
     if (!known) return undefined;
-    const version = await this.#storage.call((store) => store.version(this.id), 'version', this.id);
+    const version = leased ?? (await this.#storage.call((store) => store.version(this.id), 'version', this.id));
     this.release();
     const bytes = Account.costOf(known.bytes);
     if (version !== known.version || !account.reserve(bytes)) return undefined;

@@ -30,11 +30,11 @@ export interface Decision {
 }
 
 /**
- * Where a call stands.
+ * Where a call stands. One that a dead process began is `started` or `ended`, without a decision.
  *
  * - `waiting`: nobody has decided.
  * - `denied`, `approved`: decided. The next request of the session goes on.
- * - `started`: an approved call began to run. After a crash, how far it got is unknown.
+ * - `started`: the call began to run. After a crash, how far it got is unknown.
  * - `ended`: it has a result, which the conversation does not have yet.
  * - `settled`: the conversation has its result.
  */
@@ -61,6 +61,8 @@ interface ApprovalFields {
   readonly spent: Spent;
   readonly createdAt: number;
   readonly expiresAt: number;
+  /** Whether no person is asked: a turn began the call, and its process died. */
+  readonly begun?: boolean | undefined;
   readonly decision?: Decision | undefined;
   readonly outcome?: ToolOutcome | undefined;
   /** Decisions with a wrong code, by other callers. */

@@ -8,11 +8,12 @@ import type { ApprovalRecord } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
 
 /** A call with effects that began, and was cut off. */
-const UNKNOWN_EFFECT = toolError(
-  'The call was approved and began to run, but was interrupted. Whether it took effect is unknown, and it was not run again.',
-);
+const UNKNOWN_EFFECT: ToolOutcome = {
+  ...toolError('The call began to run, but was interrupted. Whether it took effect is unknown, and it was not run again.'),
+  effect: 'unknown',
+};
 
-/** A call of an earlier turn that a person approved. */
+/** A call of an earlier turn that a person approved, or that a dead process began. */
 export interface ApprovedCall extends ServerCall {
   /** Its result, once there is one. */
   outcome(): ToolOutcome | undefined;
@@ -32,20 +33,24 @@ export function approvedCall(
   let current = approved;
   let running: Promise<ToolOutcome | TurnApproval> | undefined;
 
-  /** Returns the result of the call if it must not run. */
-  const begin = async (tool: AgentTool | undefined): Promise<ToolOutcome | undefined> => {
-    const { state, outcome, schema, call } = current;
-    if (state === 'ended') return outcome ?? UNKNOWN_EFFECT;
-    if (!tool || digestOf(tool.tool.inputSchema) !== schema) return changedTool(call.tool);
-    if (state === 'started') return tool.effect === 'write' ? UNKNOWN_EFFECT : undefined;
+  /** Returns the result of the call if it must not run, or what is known if it has begun. */
+  const begin = async (tool: AgentTool | undefined): Promise<{ readonly outcome?: ToolOutcome; readonly lost?: ToolOutcome }> => {
+    const { state, outcome = UNKNOWN_EFFECT, schema, call } = current;
+    if (state === 'ended') return { outcome };
+    const hasBegun = state === 'started';
+    const isSame = tool && digestOf(tool.tool.inputSchema) === schema;
+    if (!isSame) return { outcome: hasBegun ? UNKNOWN_EFFECT : changedTool(call.tool) };
+    const isForgotten = tool.effect === 'write' && !tool.tool.verify && records.isOld(current);
+    if (hasBegun) return isForgotten ? { outcome: UNKNOWN_EFFECT } : { lost: UNKNOWN_EFFECT };
     const started = await records.replace(current, { state: 'started' });
-    if (!started) return UNKNOWN_EFFECT; // somebody else runs it
+    if (!started) return { outcome: UNKNOWN_EFFECT }; // somebody else runs it
     current = started;
-    return undefined;
+    return {};
   };
 
   const run: OwnedCall['settle'] = async (tool, runTool) => {
-    const outcome = (await begin(tool)) ?? (await runTool());
+    const known = await begin(tool);
+    const outcome = known.outcome ?? (await runTool(known.lost));
     if (outcome instanceof Postponed) return onChanged(outcome.input);
     const before = current;
     current = { ...before, state: 'ended', outcome };
@@ -53,13 +58,14 @@ export function approvedCall(
     return outcome;
   };
 
+  const { begun } = approved;
   return {
-    call: { ...approved.call, approval: approved.id },
+    call: begun ? { ...approved.call, resumed: true } : { ...approved.call, approval: approved.id },
     index: approved.index,
     owned: {
       turnId: approved.turnId,
       principal: approved.principal ?? OPEN,
-      shown: approved.changed ?? approved.call.arguments,
+      shown: begun ? undefined : (approved.changed ?? approved.call.arguments),
       settle(tool, runTool) {
         running ??= run(tool, runTool).catch((error: unknown) => {
           running = undefined; // it was cut off: its effect decides

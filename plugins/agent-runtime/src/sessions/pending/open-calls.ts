@@ -4,7 +4,7 @@ import { digestOf } from '../../engine/diagnostics/log-fields.js';
 import type { Agent } from '../../engine/directory/agent.js';
 import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
 import { completeArguments } from '../../engine/tools/tool-arguments.js';
-import type { ServerCall } from '../../engine/tools/tool-runner.js';
+import type { CallJournal, ServerCall } from '../../engine/tools/tool-runner.js';
 import type { AgentTool } from '../../engine/tools/toolbox.js';
 import { NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from '../../engine/turn/pending-calls.js';
 import { approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval } from './approval.js';
@@ -29,6 +29,8 @@ interface OpenCallsOptions {
   readonly records?: ApprovalRecords;
   /** What has become of the calls before the turn. */
   readonly calls?: SettledCalls;
+  /** Keeps the calls of the turn that may write. */
+  readonly journal?: CallJournal | undefined;
 }
 
 /**
@@ -54,6 +56,10 @@ export class OpenCalls implements PendingCalls {
     this.#approved = records
       ? calls.approved.map((one) => approvedCall(one, records, (changed) => this.#wait({ ...one, changed })))
       : [];
+  }
+
+  get journal(): CallJournal | undefined {
+    return this.#options.journal;
   }
 
   get opening(): Opening {

@@ -11,15 +11,7 @@ import {
 } from '@plugboard/kernel/contracts';
 import { NOTHING_SPENT, type Spent } from '../../engine/turn/pending-calls.js';
 import { hasNewMessages, newMessages } from '../history/session-input.js';
-import {
-  type ApprovalRecord,
-  approvalDecided,
-  approvalIdOf,
-  approvalNotFound,
-  approvalPending,
-  type Decision,
-  isOwn,
-} from './approval.js';
+import { type ApprovalRecord, approvalDecided, approvalNotFound, approvalPending, type Decision, isOwn } from './approval.js';
 import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
 import { countDecisions, decisionsIn } from './decision-lines.js';
 import { denialOf } from './denial.js';
@@ -33,6 +25,8 @@ const OVERTAKEN: Decision = { approve: false, by: 'overtaken' };
 
 /** What the model is told of a call that a copy of the session cannot run. */
 const DENIED_IN_COPY = 'The call was denied and did not run: the conversation was copied before it was approved.';
+const BEGUN_IN_COPY =
+  'The call began to run, but was interrupted. Whether it took effect is unknown: the conversation was copied before that was found out.';
 
 /** What has become of the calls that were open before a turn. */
 export interface SettledCalls {
@@ -86,7 +80,7 @@ export async function settleOpenCalls(
   if (items.length === 0 && openIds.length === 0) return { ...newMessages(history, request.messages), calls: NOTHING_OPEN };
   const open = await records.openIn(session, openIds, account);
   const { messages, decisions } = await readDecisions(records, request, open);
-  const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
+  const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied.map(({ call }) => call.id)]);
   const ofCaller = openIds.filter((id) => !waitsForPerson.has(id));
   // A decision before the caller's own results waits for them.
   const owed = decisions && !hasNewMessages(history, messages) ? ofCaller : [];
@@ -111,8 +105,9 @@ export async function settleOpenCalls(
 async function readDecisions(
   records: ApprovalRecords,
   { principal, account, messages, approvals: items = [] }: AccountedRequest,
-  { approvals }: OpenApprovals,
+  open: OpenApprovals,
 ): Promise<{ readonly messages: readonly Message[]; readonly decisions: ReadonlyMap<string, ApprovalDecision> | undefined }> {
+  const approvals = open.approvals.filter(needsPerson);
   const last = messages.at(-1);
   const text = approvals.length > 0 && last?.role === 'user' ? textOf(last.content) : '';
   await assertOwn(records, { principal, account }, approvals, text);
@@ -166,10 +161,10 @@ async function assertDecidable(
   if (!open || isOther) throw approvalDecided(known);
 }
 
-/** @param copied ids of calls that were copied from another session, and do not run. */
+/** @param copied calls that were copied from another session, and do not run. */
 function settledCalls(
   settled: readonly ApprovalRecord[],
-  copied: readonly string[],
+  copied: readonly ApprovalRecord[],
   owed: readonly string[],
   overtakes: boolean,
 ): SettledCalls {
@@ -184,9 +179,11 @@ function settledCalls(
     denied,
     closing: [
       ...denied.map(({ call, decision = OVERTAKEN }) => resultOf(call.id, denialOf(decision))),
-      ...copied.map((id) => resultOf(id, DENIED_IN_COPY)),
+      ...copied.map(({ call, begun }) => resultOf(call.id, begun ? BEGUN_IN_COPY : DENIED_IN_COPY)),
     ],
-    decisions: isBlocked ? [] : [...approved.map(decisionOf), ...denied.map(decisionOf), ...copied.map(decisionInCopy)],
+    decisions: isBlocked
+      ? []
+      : [...[...approved, ...denied].filter(needsPerson).map(decisionOf), ...copied.filter(needsPerson).map(decisionInCopy)],
     isBlocked,
     params: overtakes ? undefined : settled.find(({ params }) => params !== undefined)?.params,
     spent: overtakes ? NOTHING_SPENT : (settled[0]?.spent ?? NOTHING_SPENT),
@@ -205,6 +202,11 @@ function decisionOf({ id, call, decision = OVERTAKEN }: ApprovalRecord): Settled
   return { approval: id, call: call.id, approve, reason, by };
 }
 
-function decisionInCopy(call: string): SettledCalls['decisions'][number] {
-  return { approval: approvalIdOf(call), call, approve: false, by: 'copied' };
+function decisionInCopy({ id, call }: ApprovalRecord): SettledCalls['decisions'][number] {
+  return { approval: id, call: call.id, approve: false, by: 'copied' };
+}
+
+/** Nobody decides about a call that a dead process began. */
+function needsPerson({ begun }: ApprovalRecord): boolean {
+  return !begun;
 }

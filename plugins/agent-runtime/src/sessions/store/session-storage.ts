@@ -1,9 +1,10 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { Account, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
+import { Account, LeaseEnded, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { startSpan } from '../../engine/diagnostics/channels.js';
 import { assertNotBlocked, unblock } from './blocked-sessions.js';
+import { endedLease } from './lease-ended.js';
 
 /** Time limit of one store operation, in milliseconds. */
 const STORE_TIMEOUT = 30_000;
@@ -13,8 +14,6 @@ const STORE_TIMEOUT = 30_000;
  * balancer's probe.
  */
 const HEALTH_TIMEOUT = 2_000;
-
-const OUTRUN = 'Another request changed the session before this one was stored, and nothing of this one was kept. Send it again.';
 
 /** Operations that change nothing. */
 const READS: ReadonlySet<string> = new Set([
@@ -28,9 +27,14 @@ const READS: ReadonlySet<string> = new Set([
   'approvals.get',
   'approvals.find',
   'approvals.waiting',
-  'idempotency.get',
   'pendingToolCalls.load',
 ]);
+
+/** Operations of a turn that has not begun when they fail. */
+const BEFORE_TURN: ReadonlySet<string> = new Set([...READS, 'acquire', 'begin']);
+
+/** Seconds. A database is back soon, or not at all. */
+const RETRY_AFTER = 5;
 
 /** What is true of an operation that failed, or did not answer in time. */
 function messageOf(operation: string): string {
@@ -38,6 +42,13 @@ function messageOf(operation: string): string {
   // What a store begins too late is abandoned.
   if (operation === 'begin') return 'The session store failed; the turn was not run.';
   return 'The session store failed, and it is unknown whether the request was stored. Read the session before you send it again.';
+}
+
+/** Another writer was faster. */
+export function outrun(cause?: unknown): TurnError {
+  const message =
+    'Another request changed the session before this one was stored, and nothing of this one was kept. Send it again.';
+  return new TurnError('session_busy', message, { cause });
 }
 
 /** Reserves what a store is about to read, as messages. */
@@ -69,16 +80,32 @@ export class SessionStorage {
    *   another writer was faster, and `store_failed` if the store throws or does not answer in time.
    *   It is then unknown whether a write took effect, or still will, and the message says so.
    */
-  async call<T>(
+  call<T>(
     work: (store: SessionStore) => Promise<T>,
     operation: string,
     session?: SessionId,
     timeout = STORE_TIMEOUT,
   ): Promise<T> {
+    return this.#run(work, operation, session, timeout);
+  }
+
+  /**
+   * Runs an operation that waits for other servers. What ends it is its signal.
+   * @throws TurnError as `call`
+   */
+  wait<T>(work: () => Promise<T>, operation: string, session?: SessionId): Promise<T> {
+    return this.#run(work, operation, session, undefined);
+  }
+
+  async #run<T>(
+    work: (store: SessionStore) => Promise<T>,
+    operation: string,
+    session: SessionId | undefined,
+    timeout: number | undefined,
+  ): Promise<T> {
     const span = startSpan('store', () => ({ operation, session }));
     const { promise, resolve, reject } = Promise.withResolvers<T>(); // cheaper than `Promise.race`
-    const late = () => reject(new Error(`no answer within ${timeout / 1000} s`));
-    const timer = this.#context.clock.after(timeout, late);
+    const timer = timeout === undefined ? undefined : this.#context.clock.after(timeout, () => reject(late(timeout)));
     try {
       assertNotBlocked(operation, session);
       Promise.resolve(work(this.store)).then(resolve, reject);
@@ -90,10 +117,12 @@ export class SessionStorage {
       span.fail(error);
       if (error instanceof TurnError) throw error;
       if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
-      if (error instanceof VersionConflict) throw new TurnError('session_busy', OUTRUN, { cause: error });
+      if (error instanceof VersionConflict) throw outrun(error);
+      if (error instanceof LeaseEnded) throw endedLease(error);
+      if (this.store.shared && BEFORE_TURN.has(operation) && !(await this.isWorking())) throw storeDown(error);
       throw new TurnError('store_failed', messageOf(operation), { cause: error });
     } finally {
-      timer.cancel();
+      timer?.cancel();
     }
   }
 
@@ -120,4 +149,14 @@ export class SessionStorage {
     if (works) log.info('the session store works again');
     else log.error(fields, `the session store does not work, so the server is not ready: ${reason}`);
   }
+}
+
+function late(timeout: number): Error {
+  return new Error(`no answer within ${timeout / 1000} s`);
+}
+
+/** The request was not begun, and another server, or this one in a moment, may serve it (PG-30). */
+function storeDown(cause: unknown): TurnError {
+  const message = 'The session store does not work at the moment, and the request was not begun; try again in a moment.';
+  return new TurnError('overloaded', message, { retryAfter: RETRY_AFTER, cause });
 }

@@ -56,6 +56,25 @@ t.test('AP-3 the text that asks for approval is the last message of the answer',
   t.equal(await app.store.state.get(CHANGE.entry, CHANGE.key), '3');
 });
 
+t.test('a turn whose changes expect another value is not stored, and can be sent again', async (t) => {
+  const store = memoryStore();
+  const app = await startRuntime({ models: { fast: new ScriptedModel([answerWith('hello'), answerWith('hello')]) }, store });
+  const commitState = () => [{ ...CHANGE, expected: '6' }];
+  t.match(await run(app, { commitState }), { type: 'failed', failure: { code: 'session_busy' } });
+  t.equal(await store.version(SESSION), 0);
+  await store.state.change([{ ...CHANGE, text: '6' }]);
+  t.match(await run(app, { commitState }), { type: 'finished' });
+  t.equal(await store.version(SESSION), 1);
+});
+
+t.test('a decision whose changes expect another value fails', async (t) => {
+  const calls = callTools(['shell__run', { command: 'ls' }], ['shell__run', { command: 'pwd' }]);
+  const app = await startWithApprovals({ steps: [calls, answerWith('Both done.')] });
+  const [first] = asked(await app.ask('List it'));
+  const decided = await app.ask(`approve ${first?.code}`, { commitState: () => [{ ...CHANGE, expected: '6' }] });
+  t.match(endOf(decided), { type: 'failed', failure: { code: 'session_busy' } });
+});
+
 t.test('a turn with commitState begins without its messages, which its transport has', async (t) => {
   const inputs: (readonly Message[])[] = [];
   const store = storeWith({ begin: async (_, { input }) => void inputs.push(input) });

@@ -133,17 +133,22 @@ for (const [kind, more] of [
 }
 
 t.test('the start of tools is recorded before the first one runs, whatever interceptors do', async (t) => {
-  const seen: (IdempotencyRecord | undefined)[] = [];
+  const stored: (IdempotencyRecord | string)[] = [];
   const app = withTool(async () => {
-    seen.push(await store.idempotency.get(KEY));
+    stored.push('the tool runs');
     return 'done';
   }, answerWith('hello'));
   const hides: Interceptor = async function* (turn, next) {
     for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'tool-call');
   };
   const { run, send, store } = await idempotentClient({ ...app, interceptors: [hides] });
+  const put = store.idempotency.put.bind(store.idempotency);
+  store.idempotency.put = async (record) => {
+    await put(record);
+    stored.push(record);
+  };
   await run();
-  t.strictSame(seen, [{ key: KEY, fingerprint: 'f1', result: 'began' }]);
+  t.strictSame(stored.slice(0, 2), [{ key: KEY, fingerprint: 'f1', result: 'began' }, 'the tool runs']);
   t.strictSame(await send(), { kind: 'replay', text: 'hello' });
 });
 
@@ -250,11 +255,20 @@ t.test('a session store that fails', async (t) => {
   const broken = async () => {
     throw new Error('disk full');
   };
-  t.test('during the look-up: the turn is not run, and a warning is logged', async (t) => {
+  t.test('during the claim: the turn is not run, and a warning is logged', async (t) => {
     const { runtime, store, lines } = await idempotentClient({ models: { fast: new ScriptedModel([]) } });
-    store.idempotency.get = broken;
+    store.idempotency.claim = broken;
     t.match(await runtime.claim(KEY, 'f1', accountOf()), { kind: 'failed', failure: { code: 'store_failed', toolsRan: false } });
     t.match(lines.at(-1), { level: 'warn', msg: /^a request was not run/ });
+  });
+
+  t.test('when a key is freed: a warning is logged', async (t) => {
+    const { runtime, store, lines } = await idempotentClient({ models: { fast: new ScriptedModel([]) } });
+    store.idempotency.release = broken;
+    const claimed = await runtime.claim(KEY, 'f1', accountOf());
+    if (claimed.kind === 'new') claimed.claim.release();
+    await setImmediate();
+    t.match(lines.at(-1), { level: 'warn', msg: /^could not free an idempotency key/ });
   });
 
   t.test('before tools start: they do not run', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { IdempotencyRecord, SessionId } from '@plugboard/kernel/contracts';
-import { OWNER, turn } from '../support/assertions.js';
+import { OWNER, recordOf, turn } from '../support/assertions.js';
 import type { OpenedStore, Suite } from '../support/suite.js';
 import { stateLimitCases } from './state-cases.js';
 
@@ -49,9 +49,11 @@ export function capCases(suite: Suite, { sessions, idempotencyRecords, stateKeys
       () => idempotencyRecords(100),
       async ({ idempotency }) => {
         const put = (key: string, project?: string) => idempotency.put(record(key, project));
-        const has = async (key: string, project?: string) => (await idempotency.get(record(key, project).key)) !== undefined;
+        const has = async (key: string, project?: string) =>
+          (await recordOf(idempotency, record(key, project).key)) !== undefined;
         await put('first', SMALL);
-        for (let n = 0; n < 99; n++) await put(`${n}`);
+        for (let n = 0; n < 98; n++) await put(`${n}`);
+        await idempotency.put({ ...record('98'), result: 'began' });
         await put('98');
         assert.ok(await has('0'), 'a record was evicted before there were 101: one that is replaced counts once');
         await put('99');

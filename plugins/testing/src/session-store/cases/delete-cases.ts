@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { SessionStore } from '@plugboard/kernel';
 import { conversationId, VersionConflict } from '@plugboard/kernel/contracts';
-import { assertInfo, assertLoaded, commitTurns, DAY, HOUR, OWNER, SESSION, turn } from '../support/assertions.js';
+import { assertInfo, assertLoaded, commitTurns, DAY, HOUR, OWNER, recordOf, SESSION, turn } from '../support/assertions.js';
 import type { Suite } from '../support/suite.js';
 
 /** Deleted sessions, and sessions that replace them. */
@@ -78,7 +78,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
     const idempotency = { key, fingerprint: 'f1', result: { text: 'answer' } };
     await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency });
     await store.delete(SESSION);
-    assert.deepEqual(await store.idempotency.get(key), idempotency);
+    assert.deepEqual(await recordOf(store.idempotency, key), idempotency);
   });
 
   if (clock) {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { SessionStore } from '@plugboard/kernel';
-import { assertLoaded, SESSION, turn } from '../support/assertions.js';
+import { assertLoaded, recordOf, SESSION, turn } from '../support/assertions.js';
 import type { OpenedStore, Suite } from '../support/suite.js';
 
 /** A store in a separate process, which is to be killed. @experimental */
@@ -59,12 +59,12 @@ export async function writeUntilKilled(store: SessionStore): Promise<never> {
     await store.begin(SESSION, { turnId: `turn_${n}`, input: turn(n).slice(0, 1) });
     writeSync(1, `begin ${n}\n`);
     await wait(20); // a model would answer now
-    await store.commit(SESSION, { turnId: `turn_${n}`, expected: n - 1, messages: turn(n), idempotency: recordOf(n) });
+    await store.commit(SESSION, { turnId: `turn_${n}`, expected: n - 1, messages: turn(n), idempotency: answerOf(n) });
     writeSync(1, `commit ${n}\n`);
   }
 }
 
-function recordOf(n: number) {
+function answerOf(n: number) {
   const key = { project: SESSION.project, route: '/v1/chat/completions', key: `key ${n}` };
   return { key, fingerprint: `${n}`, result: { text: `answer ${n}` } };
 }
@@ -96,9 +96,9 @@ async function assertTurns(store: SessionStore, acknowledged: readonly string[])
   const turns = Array.from({ length: version }, (_, i) => turn(i + 1));
   await assertLoaded(store, SESSION, { version, messages: turns.flat() });
   for (let n = 1; n <= version + 1; n++) {
-    const record = recordOf(n);
+    const record = answerOf(n);
     const expected = n <= version ? record : undefined;
-    assert.deepEqual(await store.idempotency.get(record.key), expected, `the record of turn ${n} of ${version}`);
+    assert.deepEqual(await recordOf(store.idempotency, record.key), expected, `the record of turn ${n} of ${version}`);
   }
   return version;
 }

@@ -22,15 +22,37 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
   add('of several writers that expect the same value of the state, one succeeds', async ({ state }) => {
     for (const expected of [undefined, '"first"']) {
       const texts = Array.from({ length: 8 }, (_, n) => (expected === undefined && n === 0 ? '"first"' : `${n}`));
-      const set = await Promise.all(texts.map((text) => state.compareAndSet(put('key', text), expected)));
+      const set = await Promise.all(texts.map((text) => state.change([expecting(expected ?? null, put('key', text))])));
       assert.deepEqual(set.filter(Boolean), [true]);
       assert.equal(await state.get(ENTRY, 'key'), texts[set.indexOf(true)]);
       await state.change([put('key', '"first"')]);
     }
-    assert.equal(await state.compareAndSet(put('key', '1'), undefined), false);
-    assert.equal(await state.compareAndSet(put('other', '1'), '"first"'), false);
+    assert.equal(await state.change([expecting(null, put('key', '1'))]), false);
+    assert.equal(await state.change([expecting('"first"', put('other', '1'))]), false);
     assert.equal(await state.get(ENTRY, 'key'), '"first"');
     assert.equal(await state.get(ENTRY, 'other'), undefined);
+  });
+
+  add('applies changes of the state that expect values, all or nothing', async ({ state }) => {
+    assert.equal(
+      await state.change([put('a', '1'), expecting(null, put('b', '1')), expecting(null, put('gone', undefined))]),
+      true,
+    );
+    for (const [expected, text] of [
+      [null, '2'],
+      ['2', '2'],
+      [null, undefined],
+      ['2', undefined],
+    ] as const) {
+      assert.equal(await state.change([put('a', '2'), expecting(expected, put('b', text)), put('c', '2')]), false);
+    }
+    assert.deepEqual(await state.list(ENTRY, { prefix: '' }), [
+      { key: 'a', text: '1' },
+      { key: 'b', text: '1' },
+    ]);
+    const before = [expecting('1', put('b', '2')), put('b', '3')];
+    assert.equal(await state.change([expecting('1', put('a', undefined)), ...before]), true);
+    assert.deepEqual(await state.list(ENTRY, { prefix: '' }), [{ key: 'b', text: '3' }]);
   });
 
   add('isolates the state of entries', async ({ state }) => {
@@ -73,6 +95,18 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
     assert.equal(await store.state.get(ENTRY, 'offset'), '1');
   });
 
+  add('stores no turn whose changes of the state expect another value', async (store) => {
+    await store.state.change([put('offset', '1')]);
+    await store.begin(SESSION, { turnId: 'turn_1', input: turn(1).slice(0, 1) });
+    const state = [put('seen', '1'), expecting('0', put('offset', '2'))];
+    await assert.rejects(store.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1), state }), VersionConflict);
+    await assertLoaded(store, SESSION, { version: 0, messages: [] });
+    assert.deepEqual(await keysOf(store.state, { prefix: '' }), ['offset']);
+    const again = [expecting('1', put('offset', '2'))];
+    await store.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1), state: again });
+    assert.equal(await store.state.get(ENTRY, 'offset'), '2');
+  });
+
   add('keeps the state when sessions are deleted', async (store) => {
     await store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('offset', '1')] });
     await store.delete(SESSION);
@@ -95,8 +129,9 @@ export function stateCases({ add, clock, canReopen }: Suite): void {
       clock.advance(2 * MINUTE);
       assert.equal(await state.get(ENTRY, 'a'), undefined);
       assert.deepEqual(await keysOf(state, { prefix: '', limit: 2 }), ['b', 'c']);
-      assert.equal(await state.compareAndSet(expiring('a', HOUR), '1'), false, 'compared with a value that has expired');
-      assert.equal(await state.compareAndSet(expiring('a', HOUR), undefined), true);
+      const isStale = await state.change([expecting('1', expiring('a', HOUR))]);
+      assert.equal(isStale, false, 'compared with a value that has expired');
+      assert.equal(await state.change([expecting(null, expiring('a', HOUR))]), true);
       clock.advance(2 * DAY);
       assert.deepEqual(await keysOf(state, { prefix: '' }), ['c', 'd']);
       assert.deepEqual(await state.list(OTHER, { prefix: '' }), []);
@@ -135,7 +170,7 @@ export function stateLimitCases({ addOwn, clock }: Suite, openWith: OpenStore<nu
     async ({ state }) => {
       await fill(state);
       await assert.rejects(state.change([put('k0', '1'), put('new', '0')]), StateFull);
-      await assert.rejects(state.compareAndSet(put('new', '0'), undefined), StateFull);
+      await assert.rejects(state.change([expecting(null, put('new', '0'))]), StateFull);
       assert.equal(await state.get(ENTRY, 'k0'), '0');
       assert.equal(await state.get(ENTRY, 'new'), undefined);
       await state.change([put('k0', '1')]);
@@ -169,6 +204,10 @@ async function keysOf(state: StateStore, page: Parameters<StateStore['list']>[1]
 
 function put(key: string, text: string | undefined): StateChange {
   return { entry: ENTRY, key, text };
+}
+
+function expecting(expected: string | null, change: StateChange): StateChange {
+  return { ...change, expected };
 }
 
 function expiring(key: string, expiresIn: number): StateChange {

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import type { Message, SessionStore } from '@plugboard/kernel';
-import { conversationId, type SessionId, type SessionInfo, type StoredSession } from '@plugboard/kernel/contracts';
+import {
+  conversationId,
+  type IdempotencyKey,
+  type IdempotencyStore,
+  type SessionId,
+  type SessionInfo,
+  type StoredSession,
+} from '@plugboard/kernel/contracts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -19,6 +26,13 @@ export function turn(n: number): readonly Message[] {
 
 export async function commitTurns(store: SessionStore, id: SessionId, count: number): Promise<void> {
   for (let n = 1; n <= count; n++) await store.commit(id, { expected: n - 1, messages: turn(n) });
+}
+
+/** The record of an idempotency key, or the request that has claimed it. Leaves no claim. */
+export async function recordOf(store: IdempotencyStore, key: IdempotencyKey): ReturnType<IdempotencyStore['claim']> {
+  const found = await store.claim(key, 'a look');
+  if (!found) await store.release(key);
+  return found;
 }
 
 /** Asserts that each id is a session of its own. */

@@ -1,0 +1,30 @@
+import type { Message } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/testing';
+import { gatedModel, senderFor, startRuntime, type TestRuntimeOptions } from '../../harness.js';
+import { SharedMemory } from './shared-memory.js';
+
+export const ID = { project: 'default', agent: 'assistant', key: 's' };
+
+/** Two servers over one store, with a model that answers when the test says so. */
+export async function twoServers(options: Partial<TestRuntimeOptions> = {}) {
+  const memory = new SharedMemory();
+  const clock = new ManualClock();
+  const { model, call } = gatedModel();
+  const start = async () => {
+    const server = memory.server();
+    const app = await startRuntime({ clock, models: { fast: model }, ...options, store: server.store });
+    return { ...app, server, send: senderFor(app) };
+  };
+  return { memory, clock, model, call, one: await start(), two: await start() };
+}
+
+/** What a session holds: each question with its answer. */
+export async function stored(memory: SharedMemory): Promise<readonly string[]> {
+  const { messages } = await memory.store.load(ID);
+  return messages.map(({ content }: Message) => String(content));
+}
+
+/** Waits until so many turns are in line. */
+export async function inLine(memory: SharedMemory, count: number): Promise<void> {
+  while (memory.rows.length !== count) await memory.change();
+}
