@@ -40,7 +40,7 @@ interface SceneOptions {
   /** And in its second. */
   readonly second?: readonly string[];
   readonly child?: object;
-  readonly helper?: object;
+  readonly helper?: Readonly<Record<string, unknown>>;
 }
 
 async function scene(t: Test, { first = ['one'], second = [], child = {}, helper = {} }: SceneOptions = {}) {

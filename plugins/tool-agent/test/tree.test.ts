@@ -2,16 +2,13 @@ import type { AgentEvent } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
 import { ManualClock, startServer } from '@plugboard/testing';
 import t from 'tap';
-import { asking, calls, collect, family, type Play, resultsOf } from './family.js';
+import { asking, calls, collect, family, type Play, resultsOf, toolNames } from './family.js';
 
 /** Asks once, then answers. */
 const askOnce =
   (tool: string, answer = 'Done.'): Play =>
   (_, nth) =>
     nth === 1 ? calls([tool, 'Go on']) : { text: answer };
-
-const toolNames = (body: { readonly tools?: readonly { readonly function: { readonly name: string } }[] } | undefined) =>
-  (body?.tools ?? []).map((tool) => tool.function.name);
 
 function finishedOf(events: readonly AgentEvent[]) {
   const last = events.at(-1);
@@ -24,8 +21,7 @@ t.test('AG-1 depth counts the levels below the root', async (t) => {
     agents: { root: { tools: ['again'] } },
     tools: { again: asking('root', { depth: 2 }) },
     plays: {
-      root: ({ tools }, nth) =>
-        nth < 3 && (tools?.length ?? 0) > 0 ? calls(['again', `level ${nth}`]) : { text: `answer ${nth}` },
+      root: (body, nth) => (nth < 3 && toolNames(body).length > 0 ? calls(['again', `level ${nth}`]) : { text: `answer ${nth}` }),
     },
   });
   const events = await collect(run('root'));

@@ -217,7 +217,7 @@ function decisionInCopy({ id, call }: ApprovalRecord): SettledCalls['decisions']
   return { approval: id, call: call.id, approve: false, by: 'copied' };
 }
 
-/** A call in the turn that it started was denied by a person: that turn goes on without the call. */
+/** A person denied a call in the turn that it started: that turn goes on without the call. */
 function goesOn({ child, decision }: ApprovalRecord): boolean {
   return child !== undefined && decision?.by === 'person';
 }
