@@ -162,9 +162,8 @@ export class RecordedTurn {
   #result({ id, content, isError, effect, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {
     const known = this.#tools.get(id);
     if (!known) return;
-    const { failed, ...made } = known;
     // What the server says of a lost answer is the result.
-    const line = failed === undefined || effect === 'unknown' ? made : known;
+    const line: ToolLine = effect === 'unknown' ? { ...known, failed: undefined } : known;
     // A tool that ran out of time has a result, although it has not returned.
     const isLate = line.input !== undefined && line.output === undefined && line.failed === undefined;
     const output = isLate ? { content: [{ type: 'text', text: content } as const], isError } : line.output;
