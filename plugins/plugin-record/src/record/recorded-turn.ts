@@ -157,7 +157,7 @@ export class RecordedTurn {
     if (!known) return;
     const { failed, ...made } = known;
     // What the server says of a lost answer is the result.
-    const line = failed === undefined || effect === 'unknown' ? made : known;
+    const line: ToolLine = failed === undefined || effect === 'unknown' ? made : known;
     // A tool that ran out of time has a result, although it has not returned.
     const isLate = line.input !== undefined && line.output === undefined && line.failed === undefined;
     const output = isLate ? { content: [{ type: 'text', text: content } as const], isError } : line.output;
