@@ -227,6 +227,7 @@ const SIZED_CASES: Readonly<Record<string, (count: number) => unknown>> = {
 
 /** Exported functions that take lists, and need no case, with the reason. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
+  callRemovals: 'it looks at each call once',
   approvalNotice: 'its calls are limited, and each is cut',
   deniedNotice: 'its calls are limited, and each is cut',
   keptNotice: 'joins the ids of calls, which are limited',

@@ -24,6 +24,9 @@ function toldIn(messages: ChatRequest['messages'], subject: string): string | un
   return told;
 }
 
+/** The time of a call was over before it was stored: its tool did not begin. */
+const NOT_BEGUN = 'The tool did not finish within 1 s and was stopped.';
+
 /** The connection broke off. */
 class Cut extends Error {}
 
@@ -32,7 +35,8 @@ const MAILS = 8;
 
 /**
  * A client that sends one mail after the other. If it gets no answer, it asks what
- * became of its mail, and sends it again if the model knows of no call: as a person would.
+ * became of its mail, and sends it again if the model knows of no call, or of one that did not
+ * begin: as a person would.
  */
 export class Sender {
   /** What it was told of its mails at last, by subject. */
@@ -74,7 +78,7 @@ export class Sender {
   #read(subject: string, text: string): void {
     const told = text.startsWith(`${subject}: `) ? text.slice(subject.length + 2) : undefined;
     if (told === undefined) this.wrong.push(`${this.#verb} ${subject}: ${text}`);
-    if (told === 'nothing') this.#verb = 'send';
+    if (told === 'nothing' || told === NOT_BEGUN) this.#verb = 'send';
     else {
       this.told.set(subject, told ?? '');
       this.#open = undefined;

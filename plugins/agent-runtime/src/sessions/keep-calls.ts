@@ -6,7 +6,7 @@ import { messagesAtEnd } from './history/messages-at-end.js';
 import { newMessages } from './history/session-input.js';
 import { type ApprovalRecord, approvalIdOf, approvalOf, encodeApproval, settledApproval } from './pending/approval.js';
 import { denialOf } from './pending/denial.js';
-import { type BegunCall, removalsOf } from './pending/turn-journal.js';
+import { type BegunCall, callRemovals } from './pending/turn-journal.js';
 import { interruptedRecord } from './turn-record.js';
 
 /** In place of a message that the store does not have, or cannot add to the session any more. */
@@ -41,7 +41,7 @@ export async function keepCalls(
   const messages = [...results, ...added([...history, ...results], said), asking(calls)];
   const record = interruptedRecord(calls.map(({ call: { id, name, tool } }) => ({ id, name, tool })));
   const approvals = [...before.map(settledApproval), ...calls.map((call) => recordOf(call, turn))].map(encodeApproval);
-  await store.commit(id, { turnId: commits, expected, messages, record, approvals, state: removalsOf(calls, entry) });
+  await store.commit(id, { turnId: commits, expected, messages, record, approvals, state: callRemovals(calls, entry) });
   return true;
 }
 

@@ -84,7 +84,7 @@ export class TurnJournal implements CallJournal {
 
   /** Removes the calls, together with the commit of their turn. */
   get removals(): readonly StateChange[] {
-    return removalsOf([...this.#begun.values()], this.#options.entry);
+    return callRemovals([...this.#begun.values()], this.#options.entry);
   }
 
   /** The turn has failed, and its caller knows that tools had run. Never rejects. */
@@ -125,7 +125,7 @@ export async function begunCalls(
 }
 
 /** Removes calls together with a commit that makes them part of their session. */
-export function removalsOf(calls: readonly BegunCall[], entry: string): readonly StateChange[] {
+export function callRemovals(calls: readonly BegunCall[], entry: string): readonly StateChange[] {
   return calls.map((begun) => ({ entry, key: keyOf(begun), text: undefined }));
 }
 
