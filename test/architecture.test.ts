@@ -158,7 +158,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/plugin-record': ['', 'commands', 'replay', 'record', 'format'],
   'plugins/store-sqlite': ['testing', '', 'tables', 'database', 'errors'],
   'plugins/store-postgres': ['testing', '', 'shared', 'tables', 'database', 'errors'],
-  'plugins/tool-mcp': ['', 'http', 'process', 'protocol', 'tools', 'errors'],
+  'plugins/tool-mcp': ['', 'auth', 'accepted', 'http', 'process', 'protocol', 'tools', 'errors'],
   'plugins/tool-http': ['', 'exchange', 'request', 'operation', 'schema', 'document', 'errors'],
   'plugins/transport-slack': ['', 'receiving', 'sending', 'web-api', 'base'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],

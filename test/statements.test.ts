@@ -11,8 +11,8 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const outside = ['**/node_modules/**', '**/dist/**'];
 
 /** A statement is a list item that begins with its number: `- **C-001** A sentence.` */
-const STATEMENT = /^- \*\*([CRS]-\d{2,3}|(?:AI|AP|CH|CL|MCP|OAS|OB|PA|PG|SL|TG|WH)-\d{1,2})\*\* \S/gm;
-const NUMBER = /\b(?:[CRS]-\d{2,3}|(?:AI|AP|CH|CL|MCP|OAS|OB|PA|PG|SL|TG|WH)-\d{1,2})\b/g;
+const STATEMENT = /^- \*\*([CRS]-\d{2,3}|(?:AG|AI|AP|CH|CL|MCP|OAS|OB|PA|PG|SL|TC|TG|WH)-\d{1,2})\*\* \S/gm;
+const NUMBER = /\b(?:[CRS]-\d{2,3}|(?:AG|AI|AP|CH|CL|MCP|OAS|OB|PA|PG|SL|TC|TG|WH)-\d{1,2})\b/g;
 /** A string on one line: the title of a test, or a piece of one. */
 const STRING = /(['"`])(?:\\.|(?!\1).)*\1/g;
 

@@ -48,7 +48,11 @@ export const layout: FileLayout = {
       shape: 'map',
       usual: { command: 'mcp', args: 'mcp' },
       shared: {
-        timeout: { type: 'string', format: 'duration', default: '60s', description: 'Time limit of one call.' },
+        timeout: {
+          type: 'string',
+          format: 'duration',
+          description: 'Time limit of one call. Default: `60s`; a call of an agent ends with its turn.',
+        },
         resultLimit: {
           type: 'string',
           format: 'size',

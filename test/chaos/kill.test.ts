@@ -9,7 +9,7 @@ import { modelOf } from './known-turns.js';
 import { Player, type PlayerEvent } from './players.js';
 import { Victim } from './victim.js';
 
-const ROUNDS = rounds({ short: 4, long: 30, soak: 200 });
+const ROUNDS = rounds({ short: 3, long: 30, soak: 200 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 63);
 /**
  * So many lives of the server use the same sessions: long enough for them to have a past, short

@@ -8,7 +8,7 @@ import { rounds } from '../support/rounds.js';
 import { seeded } from '../support/seeded.js';
 import { Victim } from './victim.js';
 
-const KILLS = { 'Socket Mode': rounds({ short: 3, long: 22, soak: 220 }), HTTP: rounds({ short: 2, long: 11, soak: 110 }) };
+const KILLS = { 'Socket Mode': rounds({ short: 1, long: 22, soak: 220 }), HTTP: rounds({ short: 1, long: 11, soak: 110 }) };
 type Mode = keyof typeof KILLS;
 /** Milliseconds that a life may wait for its point, and a model between two words. */
 const [PATIENCE, PAUSE] = rounds({ short: 0, long: 1, soak: 1 }) === 0 ? [6_000, 1_000] : [12_000, 2_500];

@@ -21,7 +21,7 @@ const POINTS = [
 ] as const;
 type Point = (typeof POINTS)[number];
 
-const KILLS = rounds({ short: 8, long: 40, soak: 200 });
+const KILLS = rounds({ short: 4, long: 40, soak: 200 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 44);
 const LIMIT = 90_000 + KILLS * 8_000;
 t.setTimeout(LIMIT);

@@ -8,7 +8,7 @@ import { seeded } from '../support/seeded.js';
 import { Victim } from './victim.js';
 
 /** How often the server is killed. */
-const KILLS = rounds({ short: 4, long: 40, soak: 200 });
+const KILLS = rounds({ short: 2, long: 40, soak: 200 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 63);
 const CHATS = ['c1', 'c2', 'c3'];
 /** Messages of a chat in one life. */

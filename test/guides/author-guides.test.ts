@@ -46,6 +46,7 @@ for (const name of [
   'writing-an-auth-provider.md',
   'writing-a-channel.md',
   'tool-interceptors.md',
+  'agents-as-tools.md',
 ]) {
   t.test(`${name}: every command prints what the page shows`, async (t) => {
     const page = guide(name);

@@ -54,8 +54,8 @@ export class TestServer {
   ) {}
 
   /**
-   * @param config as YAML, in which `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server; or
-   *   made for the URL of that.
+   * @param config as YAML, in which `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server;
+   *   or made for the URL of that.
    */
   static async start(
     t: Test,

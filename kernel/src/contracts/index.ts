@@ -13,6 +13,7 @@ export type { Exclusive } from '../host/plugin/exclusive.js';
 export type { Reconfiguration } from '../host/plugin/plugin.js';
 export { AddressPolicy } from './callers/address-policy.js';
 export { type Channel, type ChannelStatus, Channels } from './callers/channel.js';
+export { HostPolicy } from './callers/host-policy.js';
 export {
   callerId,
   DEFAULT_PROJECT,

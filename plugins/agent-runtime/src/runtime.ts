@@ -5,8 +5,6 @@ import type {
   IdempotencyKey,
   Reconfiguration,
   RequestCount,
-  SessionId,
-  SessionRequest,
   TargetInfo,
   TargetResolution,
   TurnEvents,
@@ -21,7 +19,10 @@ import { TurnLimiter } from './engine/limits/turn-limiter.js';
 import { TurnMemory } from './engine/limits/turn-memory.js';
 import { withoutExtras } from './engine/messages/extra.js';
 import { CurrentAgents } from './engine/revision/current-agents.js';
+import { NestedEvents } from './engine/turn/nested-events.js';
+import { ParentCall } from './engine/turn/parent-call.js';
 import { RunningTurns } from './engine/turn/running-turns.js';
+import { lent } from './engine/turn/turn-lease.js';
 import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
@@ -30,6 +31,7 @@ import { OtherServers } from './sessions/other-servers.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { IdempotencyClaims } from './sessions/store/idempotency.js';
+import { childRequest, sessionOf } from './sessions/store/session-of.js';
 import { SessionStorage } from './sessions/store/session-storage.js';
 import { SharedRates } from './sessions/store/shared-rates.js';
 import { TurnRecovery } from './sessions/turn-recovery.js';
@@ -51,8 +53,8 @@ export class Runtime implements AgentRuntime {
   readonly #storage: SessionStorage;
   readonly #idempotency: IdempotencyClaims;
   readonly #recovery: TurnRecovery;
-  #others: OtherServers | undefined;
   readonly #sharedRates: SharedRates;
+  #others: OtherServers | undefined;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -88,7 +90,10 @@ export class Runtime implements AgentRuntime {
     this.#sharedRates = sharedRates;
   }
 
-  /** Finds parameters that no model of an agent supports. */
+  /**
+   * Finds parameters that no model of an agent supports, tools that its entries do not have, and
+   * agents that ask in a circle.
+   */
   verify(): readonly ConfigProblem[] {
     return this.#agents.verify();
   }
@@ -169,11 +174,13 @@ export class Runtime implements AgentRuntime {
   }
 
   run(asked: TurnRequest): TurnEvents {
-    const refusal = this.#refusal(asked);
+    const parent = ParentCall.of(asked);
+    const refusal = this.#refusal(asked, parent);
+    const own = parent ? childRequest(asked, parent) : asked;
     // Extras are data of a model connection. Callers may not send any.
     const messages = refusal ? [] : asked.hasOwnExtras ? asked.messages : withoutExtras(asked.messages);
-    const request = messages === asked.messages ? asked : { ...asked, messages };
-    const id = request.session && sessionOf(request, request.session);
+    const request = messages === own.messages ? own : { ...own, messages };
+    const id = sessionOf(request);
     // A retry with an idempotency key waits for the stored answer instead of joining the turn.
     const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
     const account = request.account ?? new Account(this.#memory.budget, request.principal);
@@ -187,30 +194,34 @@ export class Runtime implements AgentRuntime {
       clock: this.#context.clock,
       ids: this.#context.ids,
     });
+    const events = parent ? new NestedEvents(turn.events, parent, request.target) : turn.events;
     if (refusal) turn.requestEnd(refusal);
-    if (turn.hasEnded) return turn.events; // refused, or its caller has gone already
-    turn.defer(this.#turns.track(turn));
+    if (turn.hasEnded) return events; // refused, or its caller has gone already
+    if (parent) parent.start(turn);
+    else turn.defer(this.#turns.track(turn));
+    const { lease } = parent?.options ?? {};
+    if (lease && !id) turn.lease = lent(lease);
     if (id) this.#sessions.submit(id, turn);
     else turn.start(() => this.#runner.run(turn, (context) => new StatelessConversation(context, this.#storage)));
-    return turn.events;
+    return events;
   }
 
   /** Why a turn is refused before it begins, if it is. */
-  #refusal(request: TurnRequest): TurnError | undefined {
+  #refusal(request: TurnRequest, parent: ParentCall | undefined): TurnError | undefined {
     try {
       assertTurnRequest(request);
     } catch (error) {
       if (error instanceof TurnError) return error;
       throw error;
     }
-    return request.account ? undefined : this.countRequest(request.principal).refused;
+    if (request.parent && !parent?.isFree) return notStartable();
+    return request.account || parent ? undefined : this.countRequest(request.principal).refused;
   }
 }
 
-/**
- * The session of a request. The project comes from the credential only. Equal keys of two agents
- * are two sessions.
- */
-function sessionOf({ target, principal }: TurnRequest, { key }: SessionRequest): SessionId {
-  return { project: principal.project, agent: target.name, key };
+function notStartable(): TurnError {
+  return new TurnError(
+    'crashed',
+    'A tool call that has ended, has a turn already, or is of a source without `asks` cannot start a turn.',
+  );
 }

@@ -23,6 +23,10 @@
  *
  *     plugboard token      creates, lists, revokes and rotates API tokens
  *
+ * If it uses tool-mcp over HTTP:
+ *
+ *     plugboard tools      accepts changed tools of an MCP server
+ *
  * If it uses plugin-record:
  *
  *     plugboard replay     runs a recorded turn again, and prints what changed

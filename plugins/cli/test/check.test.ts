@@ -120,3 +120,21 @@ t.test('check and start warn of a channel whose state ends with the process', as
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });
+
+t.test('check: a misspelt operation of an OpenAPI document in an agent’s tools is reported with its line', async (t) => {
+  const paths = { '/orders': { get: { operationId: 'listOrders' } } };
+  const yaml = `transports: { http: {} }
+models: { fast: { use: demo } }
+tools: { shop: { use: http, openapi: ./shop.json, baseUrl: "https://shop.example.com" } }
+agents:
+  ops: { model: fast, tools: [shop/listOrdrs] }
+`;
+  const document = JSON.stringify({ openapi: '3.1.0', info: { title: 'Shop', version: '1' }, paths });
+  const cwd = t.testdir({ 'plugboard.yaml': yaml, 'shop.json': document });
+  const { code, stderr, stdout } = await run(t, ['check'], { cwd });
+  t.equal(code, 78);
+  t.match(
+    stdout + stderr,
+    /plugboard\.yaml:5:\d+ agents\.ops\.tools\[0\]: unknown tool "listOrdrs", did you mean "shop\/listOrders"\?/,
+  );
+});

@@ -51,6 +51,7 @@ const CALLS: readonly { readonly args: string; readonly code: number; readonly i
   { args: 'pair', code: 1, isLong: false },
   { args: 'outbox', code: 1, isLong: false },
   { args: 'usage --url http://127.0.0.1:9', code: 1, isLong: false },
+  { args: 'tools accept', code: 2, isLong: false }, // the file has no MCP server
   { args: 'replay missing.jsonl', code: 78, isLong: false },
   { args: 'rehearse', code: 78, isLong: false }, // nothing was recorded
   { args: 'init', code: 1, isLong: false }, // the folder has a plugboard.yaml

@@ -44,9 +44,9 @@ export function checkConfig({ host, token, open }: MetricsConfig): readonly Conf
   }
   if (isLoopback(host) || token !== undefined || open) return [];
   const message =
-    `"${host}" accepts connections from other machines, and every one of them could read the metrics: set a \`token\`, ` +
+    `is missing: "${host}" accepts connections from other machines, and every one of them could read the metrics. Set a \`token\`, ` +
     'which Prometheus sends as `Authorization: Bearer`, or set `open: true` to allow this';
-  return [{ path: ['host'], message }];
+  return [{ path: ['token'], message }];
 }
 
 /** Whether an address, or the name in a `Host` header, is reachable from this machine only. */

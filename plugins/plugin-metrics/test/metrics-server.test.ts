@@ -36,7 +36,8 @@ t.test('refuses other paths and methods, and says what it serves', async (t) => 
 });
 
 t.test('another host than loopback is refused with both cures', async (t) => {
-  const refusal = /^host: "0\.0\.0\.0" accepts connections from other machines.* set a `token`.* or set `open: true`/;
+  const refusal =
+    /^token: is missing: "0\.0\.0\.0" accepts connections from other machines.* Set a `token`.* or set `open: true`/;
   t.match(checkOptions(plugin, { host: '0.0.0.0' }).faults, [refusal]);
   t.equal(checkOptions(plugin, { host: '::' }).faults.length, 1);
   t.equal(checkOptions(plugin, { host: 'agents.internal' }).faults.length, 1);

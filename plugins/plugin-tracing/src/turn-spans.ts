@@ -6,7 +6,7 @@ import { errorType } from './error-type.js';
 import { providerOf, usageAttributes } from './model-attributes.js';
 import type { OpenSpan, OpenSpans } from './open-spans.js';
 import type { RequestSpans } from './request-spans.js';
-import { traceHeaders } from './trace-context.js';
+import { callerOf, traceHeaders } from './trace-context.js';
 import { type Watcher, watchChannel } from './watch-channel.js';
 
 /** Characters of a tool's name: a model may write any. */
@@ -116,11 +116,11 @@ export class TurnSpans {
   }
 
   #start({ turnId, request }: PublishedTurn): void {
-    const { spans, requests, models } = this.#options;
-    const { target, requestId, connectionId } = request;
+    const { spans, models } = this.#options;
+    const { target } = request;
     const model = models.get(target.connection);
     const span = spans.start(`invoke_agent ${target.name}`, {
-      ...(connectionId === undefined ? { parent: requests.contextOf(requestId) } : { cause: requests.contextOf(connectionId) }), // a socket lives longer than a trace should
+      ...this.#originOf(request),
       attributes: {
         'gen_ai.operation.name': 'invoke_agent',
         'gen_ai.agent.name': target.name,
@@ -130,6 +130,14 @@ export class TurnSpans {
       },
     });
     this.#turns.set(turnId, new TracedTurn(span));
+  }
+
+  /** What the span of a turn is below of. A socket lives longer than a trace should. */
+  #originOf({ parent, requestId, connectionId }: TurnRequest): Pick<Parameters<OpenSpans['start']>[1], 'parent' | 'cause'> {
+    const { requests } = this.#options;
+    if (parent) return { parent: callerOf(parent.headers) }; // the span of the tool call, which gave them
+    if (connectionId === undefined) return { parent: requests.contextOf(requestId) };
+    return { cause: requests.contextOf(connectionId) };
   }
 
   #end({ turnId, status = 'crashed', usage, record }: PublishedTurn): void {

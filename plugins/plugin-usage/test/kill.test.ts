@@ -6,7 +6,7 @@ import { rounds } from '../../../test/support/rounds.js';
 import { parseMoney, textOf } from '../src/money/money.js';
 import type { Report } from './support.js';
 
-const ROUNDS = rounds({ short: 3, long: 20, soak: 100 });
+const ROUNDS = rounds({ short: 1, long: 20, soak: 100 });
 const YAML = `
 transports:
   http: { port: 0 }

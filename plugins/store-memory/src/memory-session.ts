@@ -22,6 +22,8 @@ export interface Origin {
   readonly createdAt: number;
   /** Orders sessions that were created in the same millisecond. */
   readonly sequence: number;
+  /** The opaque id of the session that it belongs to. */
+  readonly parent?: string | undefined;
 }
 
 /** What a session holds besides its messages. */

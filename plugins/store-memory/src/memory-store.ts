@@ -46,6 +46,7 @@ interface MemoryStoreOptions extends MemoryLimits {
  * calls are serialized.
  */
 export class MemoryStore implements SessionStore {
+  readonly isVolatile = true;
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
     find: async (owner, keys) => {
@@ -84,8 +85,8 @@ export class MemoryStore implements SessionStore {
   readonly #tombstones: ExpiringMap<number>;
   readonly #pendingCalls: ExpiringMap<ReturnType<typeof copyMessages>>;
   readonly #budget: MemoryBudget;
-  /** Opaque ids of sessions by the ids of their running turns. */
-  readonly #running = new Map<string, string>();
+  /** Running turns by their ids: the opaque ids of their sessions, and of what these belong to. */
+  readonly #running = new Map<string, { readonly conversation: string; readonly parent: string | undefined }>();
   #created = 0;
 
   constructor({ ttl, state, ...limits }: MemoryStoreOptions, clock: Clock, log: Logger) {
@@ -121,10 +122,11 @@ export class MemoryStore implements SessionStore {
   }
 
   /** Keeps the session until the turn ends. */
-  async begin(id: SessionId, { turnId }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, parent }: TurnBegin): Promise<void> {
     if (this.#running.has(turnId)) return;
-    this.#running.set(turnId, conversationId(id));
-    this.#sessions.pin(conversationId(id));
+    const conversation = conversationId(id);
+    this.#running.set(turnId, { conversation, parent: parent && conversationId(parent) });
+    this.#sessions.pin(conversation);
   }
 
   async abandon(_: SessionId, turnId: string): Promise<void> {
@@ -139,7 +141,8 @@ export class MemoryStore implements SessionStore {
   async commit(id: SessionId, turn: TurnCommit): Promise<void> {
     const { turnId, expected, messages, record, user, idempotency, state = [], approvals = [] } = turn;
     const found = this.#find(id);
-    const session = found ?? new MemorySession(id, this.#origin(id));
+    const parent = this.#running.get(turnId ?? '')?.parent;
+    const session = found ?? new MemorySession(id, { ...this.#origin(id), parent });
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
     const conflict = this.state.conflict(state);
     if (conflict) throw new VersionConflict(expected, conflict);
@@ -171,8 +174,8 @@ export class MemoryStore implements SessionStore {
   }
 
   async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
-    const info = this.#sessions.get(conversation)?.value.info;
-    return info?.id.project === project ? info : undefined;
+    const found = this.#sessions.get(conversation)?.value;
+    return found?.id.project === project && found.origin.parent === undefined ? found.info : undefined;
   }
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
@@ -263,12 +266,14 @@ export class MemoryStore implements SessionStore {
 
   async delete(id: SessionId): Promise<boolean> {
     const session = this.#find(id);
-    if (!session) return false;
-    this.#sessions.delete(session.conversation);
-    this.#index.delete(session);
-    this.#tombstones.set(session.conversation, session.version + 1, 0, session.id.project);
+    const children = this.#indexOf(id.project)?.childrenOf(conversationId(id)) ?? [];
+    for (const one of [...(session ? [session] : []), ...children]) {
+      this.#sessions.delete(one.conversation);
+      this.#index.delete(one);
+      this.#tombstones.set(one.conversation, one.version + 1, 0, id.project);
+    }
     this.#budget.evict();
-    return true;
+    return session !== undefined;
   }
 
   async health(): Promise<{ readonly ok: boolean }> {
@@ -289,10 +294,10 @@ export class MemoryStore implements SessionStore {
   }
 
   #end(turnId: string): void {
-    const conversation = this.#running.get(turnId);
-    if (conversation === undefined) return;
+    const running = this.#running.get(turnId);
+    if (running === undefined) return;
     this.#running.delete(turnId);
-    this.#sessions.unpin(conversation);
+    this.#sessions.unpin(running.conversation);
   }
 
   #find(id: SessionId): MemorySession | undefined {

@@ -10,6 +10,8 @@ export class ProjectIndex {
   /** The sessions that hold documents and approvals, by the names of these. */
   readonly documents = new Map<string, MemorySession>();
   readonly approvals = new Map<string, MemorySession>();
+  /** The sessions that belong to another, by the opaque id of that one. */
+  readonly #children = new Map<string, Set<MemorySession>>();
   /** By last activity. */
   readonly #sessions = new OrderedList<MemorySession>(
     (a, b) => a.updatedAt - b.updatedAt || a.origin.sequence - b.origin.sequence,
@@ -22,7 +24,13 @@ export class ProjectIndex {
   }
 
   add(session: MemorySession): void {
+    const { parent } = session.origin;
+    if (parent !== undefined) this.#children.set(parent, this.childrenOf(parent).add(session));
     this.#sessions.add(session);
+  }
+
+  childrenOf(conversation: string): Set<MemorySession> {
+    return this.#children.get(conversation) ?? new Set();
   }
 
   /** Moves a session that a change makes the last active one. */
@@ -33,6 +41,10 @@ export class ProjectIndex {
   }
 
   delete(session: MemorySession): void {
+    const { parent = '' } = session.origin;
+    const siblings = this.childrenOf(parent);
+    siblings.delete(session);
+    if (siblings.size === 0) this.#children.delete(parent);
     this.#sessions.delete(session);
     for (const name of session.documentNames) this.documents.delete(name);
     for (const approval of session.approvals) {
@@ -61,7 +73,7 @@ export class ProjectIndex {
         ? this.#sessions.ascending((one) => (compare(one) ?? 1) <= 0)
         : this.#sessions.descending((one) => (compare(one) ?? -1) >= 0);
     return sessions
-      .filter(({ id }) => allowed?.has(id.agent) ?? true)
+      .filter(({ id, origin }) => origin.parent === undefined && (allowed?.has(id.agent) ?? true))
       .map(({ info }) => info)
       .filter((info) => user === undefined || info.user === user)
       .take(limit)

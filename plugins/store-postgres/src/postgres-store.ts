@@ -70,7 +70,7 @@ export class PostgresStore implements SessionStore {
   readonly idempotency: IdempotencyStore = {
     claim: (key, fingerprint, reserve) =>
       this.#claims.claim(key, fingerprint, () =>
-        this.#call(({ tables, replica }) => tables.idempotency.claim(replica.id, key, fingerprint, reserve)),
+        this.#call(({ tables: { idempotency }, replica }) => idempotency.claim(replica.id, key, fingerprint, reserve)),
       ),
     put: async (record) => {
       const columns = recordColumns(record);
@@ -81,7 +81,7 @@ export class PostgresStore implements SessionStore {
       this.#claims.stored(record);
     },
     release: (key) =>
-      this.#claims.release(key, () => this.#call(({ tables, replica }) => tables.idempotency.release(key, replica.id))),
+      this.#claims.release(key, () => this.#call(({ tables: { idempotency }, replica }) => idempotency.release(key, replica.id))),
   };
   readonly state: StateStore = {
     get: (entry, key) => this.#call(({ tables: { state } }) => state.get(entry, key)),
@@ -130,9 +130,11 @@ export class PostgresStore implements SessionStore {
     return this.#call(({ tables: { sessions } }) => sessions.version(id));
   }
 
-  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
-    await this.#call(({ tables: { turns }, replica, line }) => turns.begin(id, turnId, text, replica.id, line.has(turnId)));
+    await this.#call(({ tables: { turns }, replica, line }) =>
+      turns.begin({ id, turnId, input: text, replica: replica.id, isInLine: line.has(turnId), parent }),
+    );
     this.#begun.add(turnId);
   }
 

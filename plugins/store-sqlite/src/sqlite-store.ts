@@ -180,11 +180,11 @@ export class SqliteStore implements SessionStore {
     return this.#read(({ sessions }) => sessions.version(id));
   }
 
-  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
     this.#assertFits(id, SMALLEST_TURN);
     try {
-      await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text));
+      await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text, parent));
     } catch (error) {
       this.#opened?.tables.turns.forget(turnId); // its row may have been inserted and rolled back
       throw error;
@@ -197,7 +197,8 @@ export class SqliteStore implements SessionStore {
     if (turnId === undefined) this.#assertFits(id, sizeOfTurn(stored));
     const changes = await this.#write('durable', (tables) => {
       const { sessions, turns, idempotency, state } = tables;
-      const added = sessions.commit(id, expected, stored, user ?? null, () => sessionTitle(messages));
+      const titleOf = () => sessionTitle(messages);
+      const added = sessions.commit(id, expected, { ...stored, parent: turns.parentOf(turnId) }, user ?? null, titleOf);
       if (turnId !== undefined) turns.end(turnId);
       const conflict = state.conflict(changed);
       if (conflict) throw new VersionConflict(expected, conflict);
@@ -264,15 +265,17 @@ export class SqliteStore implements SessionStore {
   }
 
   async delete(id: SessionId): Promise<boolean> {
-    const freed = await this.#write('durable', ({ sessions, turns }) => {
-      const used = sessions.delete(id);
-      if (used) turns.deleteAll(id);
-      return used;
-    });
-    if (!freed) return false;
-    this.#count(freed);
-    this.#opened?.sweeper.wake();
-    return true;
+    const { existed, freed } = await this.#write('durable', ({ sessions, turns }) => ({
+      existed: sessions.exists(id),
+      freed: [id, ...sessions.childrenOf(id)].flatMap((one) => {
+        const used = sessions.delete(one);
+        if (used) turns.deleteAll(one);
+        return used ?? [];
+      }),
+    }));
+    this.#count(...freed);
+    if (freed.length > 0) this.#opened?.sweeper.wake();
+    return existed;
   }
 
   /** Why the store does not work, if it does not. While it does not, it probes once a second. */

@@ -26,7 +26,7 @@ for (const schema of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
-    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 14 });
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 15 });
     t.same(await loaded(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await loaded(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });

@@ -1,6 +1,6 @@
 import type { ToolCall, ToolOutput } from '@plugboard/kernel';
+import { HostPolicy } from '@plugboard/kernel/contracts';
 import { HttpCallError, unreadable } from './errors/errors.js';
-import { type Addresses, hostOf } from './exchange/addresses.js';
 import { readBody } from './exchange/read-body.js';
 import { resultOf } from './exchange/result.js';
 import { type HttpRequest, send } from './exchange/send.js';
@@ -11,7 +11,7 @@ import { type BuiltRequest, buildRequest } from './request/build-request.js';
 export interface CallOptions {
   /** The operator's headers. Secret. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly addresses: Addresses;
+  readonly addresses: HostPolicy;
   /** Bytes of a response that are read. */
   readonly responseLimit: number;
   /** Removes the operator's credentials from a text. */
@@ -53,7 +53,7 @@ export async function callOperation(
   } catch (error) {
     if (call.signal.aborted) throw call.signal.reason;
     if (status >= 400) throw new HttpCallError('http_broken', `HTTP ${status}, and the answer could not be read`, error);
-    throw unreadable(hostOf(server), isHarmless, error);
+    throw unreadable(HostPolicy.hostOf(server), isHarmless, error);
   }
 }
 

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
+import { HostPolicy } from '@plugboard/kernel/contracts';
 import type { HttpConfig } from './config.js';
 import { assertSize } from './document/read-document.js';
 import { DocumentFault } from './errors/errors.js';
-import { isHost } from './exchange/addresses.js';
 import { documentProblem, isUrl, loadOperations } from './load-operations.js';
 
 /** Finds what the schema cannot express, in the options and in a document that is a file. */
@@ -64,7 +64,7 @@ function checkHeaders({ headers }: HttpConfig): readonly ConfigProblem[] {
 
 function checkHosts({ allowPrivate = [] }: HttpConfig): readonly ConfigProblem[] {
   return allowPrivate.flatMap((host, index) =>
-    isHost(host)
+    HostPolicy.isHost(host)
       ? []
       : [{ path: ['allowPrivate', index], message: `"${host}" is not a host or host:port, such as localhost:3000` }],
   );

@@ -1,7 +1,7 @@
 import { ConfigFault } from '@plugboard/kernel';
+import type { HostPolicy } from '@plugboard/kernel/contracts';
 import { assertSize, MAX_DOCUMENT } from './document/read-document.js';
 import { DocumentFault } from './errors/errors.js';
-import type { Addresses } from './exchange/addresses.js';
 import { readBody } from './exchange/read-body.js';
 import { send } from './exchange/send.js';
 import { documentProblem } from './load-operations.js';
@@ -11,7 +11,7 @@ import { documentProblem } from './load-operations.js';
  *
  * @throws ConfigFault if it is too large, Error if it cannot be fetched.
  */
-export async function fetchDocument(openapi: string, addresses: Addresses, signal: AbortSignal): Promise<string> {
+export async function fetchDocument(openapi: string, addresses: HostPolicy, signal: AbortSignal): Promise<string> {
   const url = new URL(openapi);
   const headers = { accept: 'application/json, application/yaml, */*;q=0.5', 'user-agent': 'plugboard' };
   const request = { method: 'GET', server: url, target: `${url.pathname}${url.search}`, headers, body: undefined };

@@ -67,8 +67,8 @@ export class HttpTools implements ToolSource, Lifecycle {
   }
 
   #tool(operation: LoadedOperation): Tool {
-    const { name, description, inputSchema, effect } = operation.plan;
+    const { name, description, inputSchema, effect, keyed } = operation.plan;
     const { calls } = this.#options;
-    return { name, description, inputSchema, effect, run: (input, call) => callOperation(operation, input, call, calls) };
+    return { name, description, inputSchema, effect, keyed, run: (input, call) => callOperation(operation, input, call, calls) };
   }
 }

@@ -1,10 +1,10 @@
 import type { ConfigProblem } from '@plugboard/kernel';
+import { HostPolicy } from '@plugboard/kernel/contracts';
 import type { HttpConfig } from './config.js';
 import { type OnSkip, operationsOf } from './document/operations.js';
 import { readDocument } from './document/read-document.js';
 import { select } from './document/select.js';
 import { DocumentFault, OperationFault } from './errors/errors.js';
-import { Addresses } from './exchange/addresses.js';
 import { compileOperation, type OperationPlan } from './operation/compile-operation.js';
 import { serverOf } from './operation/servers.js';
 import { MAX_PARTS } from './schema/convert-schema.js';
@@ -71,9 +71,9 @@ function load(text: string, config: HttpConfig, onSkip: OnSkip): Loaded {
 }
 
 /** The addresses that the options allow. */
-export function addressesOf({ openapi, baseUrl, allowPrivate = [] }: HttpConfig): Addresses {
+export function addressesOf({ openapi, baseUrl, allowPrivate = [] }: HttpConfig): HostPolicy {
   const named = [openapi, baseUrl].filter((text) => text !== undefined).filter(isUrl);
-  return new Addresses({ named: named.map((text) => new URL(text)), allowPrivate });
+  return new HostPolicy({ named: named.map((text) => new URL(text)), allowPrivate });
 }
 
 export function isUrl(openapi: string): boolean {

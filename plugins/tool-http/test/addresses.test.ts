@@ -1,9 +1,9 @@
 import type { lookup } from 'node:dns';
+import { HostPolicy } from '@plugboard/kernel/contracts';
 import { testToolCall } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { callOperation } from '../src/call-operation.js';
 import { configSchema, type HttpConfig } from '../src/config.js';
-import { Addresses, isHost } from '../src/exchange/addresses.js';
 import { loadOperations } from '../src/load-operations.js';
 import { api, documentOf, entry, textOf } from './api.js';
 
@@ -21,13 +21,13 @@ function resolver(names: Readonly<Record<string, readonly string[]>>) {
 }
 
 /** Calls the server that the document names. */
-function callTo(server: string, options: Partial<ConstructorParameters<typeof Addresses>[0]> = {}, headers = {}) {
+function callTo(server: string, options: Partial<ConstructorParameters<typeof HostPolicy>[0]> = {}, headers = {}) {
   const defaults = { responseLimit: configSchema.properties.responseLimit.default, headers: {} };
   const config: HttpConfig = { openapi: 'shop.yaml', ...defaults, baseUrl: server };
   const text = JSON.stringify(documentOf({ '/a': { get: {}, post: {} } }));
   const { operations } = loadOperations(text, config, () => {});
   const [get, post] = operations;
-  const addresses = new Addresses({ named: [], allowPrivate: [], ...options });
+  const addresses = new HostPolicy({ named: [], allowPrivate: [], ...options });
   const shared = { headers, addresses, responseLimit: 1e6, redact: (text: string) => text };
   const run = async (operation: typeof get) => {
     if (!operation) throw new Error('no operation');
@@ -110,14 +110,16 @@ t.test('OAS-8 a private address is connected to where the file allows it, for th
   t.equal(await callTo(url, { named: [new URL(url)] }).get(), 'ok');
   for (const refused of [`http://other.internal:${port}`, 'http://127.0.0.1:1', `http://127.0.0.3:${port}`])
     await t.rejects(callTo(refused, { resolve, allowPrivate }).get(), { message: /has a private address/ });
-  const addresses = new Addresses({ named: [], allowPrivate });
+  const addresses = new HostPolicy({ named: [], allowPrivate });
   t.notOk(addresses.refuses(new URL('http://127.0.0.2')), 'any port');
   t.notOk(addresses.refuses(new URL('http://[::1]:99')));
 });
 
 t.test('hosts of allowPrivate are hosts, with or without a port', async (t) => {
-  for (const host of ['a', 'a.b', 'a:80', '10.0.0.7', '10.0.0.7:8080', '::1', '[::1]', '[::1]:80']) t.ok(isHost(host), host);
-  for (const host of ['', 'http://a', 'a/b', 'a:b', 'a:99999', '10.0.0.0/8', 'a b', 'u@a']) t.notOk(isHost(host), host);
+  for (const host of ['a', 'a.b', 'a:80', '10.0.0.7', '10.0.0.7:8080', '::1', '[::1]', '[::1]:80'])
+    t.ok(HostPolicy.isHost(host), host);
+  for (const host of ['', 'http://a', 'a/b', 'a:b', 'a:99999', '10.0.0.0/8', 'a b', 'u@a'])
+    t.notOk(HostPolicy.isHost(host), host);
 });
 
 /** A server that redirects to what `to` says, for the path of the request. */

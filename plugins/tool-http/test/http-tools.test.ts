@@ -124,6 +124,7 @@ t.test('OAS-13 the method decides the effect, and all but read calls carry the k
   } as const;
   for (const [name, effect] of Object.entries(effects)) {
     t.equal(shop.tool(name).effect, effect, name);
+    t.equal(shop.tool(name).keyed, false, name);
     await shop.call(name, { id: '7' }, { turnId: 'turn_9', index: 3 });
     t.equal(requests.at(-1)?.headers['idempotency-key'], effect === 'read' ? undefined : 'turn_9/3', name);
   }
@@ -134,6 +135,7 @@ t.test('OAS-13 an Idempotency-Key of the document is an argument; without a valu
   const parameters = [{ name: 'Idempotency-Key', in: 'header', required: true, schema: { type: 'string' } }];
   const shop = entry(t, documentOf({ '/pay': { post: { operationId: 'pay', parameters } } }), { baseUrl: url });
   t.strictSame(shop.required('pay'), undefined);
+  t.equal(shop.tool('pay').keyed, true);
   await shop.call('pay', { 'Idempotency-Key': 'mine' });
   await shop.call('pay', {}, { turnId: 'turn_9', index: 3 });
   t.strictSame(

@@ -21,10 +21,73 @@ export const configSchema = {
       additionalProperties: { type: 'string', minLength: 1, secret: true },
       description: 'Only with `url`: headers of each request, such as `Authorization`.',
     },
+    auth: {
+      type: 'object',
+      properties: {
+        clientId: { type: 'string', minLength: 1, description: 'The client, as it is registered at the authorization server.' },
+        clientSecret: { type: 'string', minLength: 1, secret: true, description: 'Its secret. Set this or `privateKey`.' },
+        privateKey: {
+          type: 'string',
+          minLength: 1,
+          secret: true,
+          description:
+            'Its private key, as PEM: RSA, or an elliptic curve (P-256, P-384, P-521). It signs a JWT for each token request.',
+        },
+        algorithm: {
+          enum: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
+          description: 'How the key signs. Default: RS256, or the one of its curve.',
+        },
+        issuer: {
+          type: 'string',
+          format: 'url',
+          description:
+            'The only authorization server that may see the secret. It may be private. Default: the first one that the server ' +
+            'named, which `acceptedFile` remembers.',
+          examples: ['https://login.example.com'],
+        },
+        scopes: {
+          type: 'array',
+          items: { type: 'string', pattern: '^[!#-\\[\\]-~]+$' },
+          minItems: 1,
+          maxItems: 100,
+          description: 'The scopes to ask for. Default: those that the server names.',
+          examples: [['tools:read']],
+        },
+      },
+      required: ['clientId'],
+      additionalProperties: false,
+      description: 'Only with `url`: signs in with OAuth 2 client credentials. Default: no sign-in.',
+    },
+    allowPrivate: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      minItems: 1,
+      description:
+        'Only with `url`: hosts with a private address that its OAuth metadata may name, such as `login.internal` or, for one ' +
+        'port, `10.0.0.7:8080`. The host of `url` is allowed.',
+    },
+    pin: {
+      type: 'boolean',
+      description:
+        'Only with `url`: offers only tools as they were accepted, the first list or with `plugboard tools accept`. Default: false.',
+    },
+    acceptedFile: {
+      type: 'string',
+      minLength: 1,
+      description:
+        'Only with `url`: remembers the authorization server of `auth`, and the tools of `pin`. Relative to the configuration ' +
+        'file. Default: `./data/accepted-tools.json`.',
+    },
     forward: {
       enum: ['principal'],
       description:
         '`principal` sends the caller’s project, token name, subject and claims in the `_meta` of each call. Default: not sent.',
+    },
+    keyed: {
+      type: 'boolean',
+      description:
+        'The server acts once on calls with the same `_meta["plugboard/idempotency-key"]`. A call whose answer is lost is then ' +
+        'repeated, also if it writes. Default: false.',
     },
     args: {
       type: 'array',

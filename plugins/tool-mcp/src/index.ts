@@ -1,15 +1,15 @@
-import { definePlugin, type PluginContext, ToolSources } from '@plugboard/kernel';
-import { Account } from '@plugboard/kernel/contracts';
+import { definePlugin, ToolSources } from '@plugboard/kernel';
+import { Commands } from '@plugboard/kernel/contracts';
+import { acceptCommand } from './accept-command.js';
+import { AcceptedFile } from './accepted/accepted-file.js';
+import { ToolPin } from './accepted/tool-pin.js';
 import { checkConfig } from './check-config.js';
-import { configSchema, type McpConfig } from './config.js';
-import { HttpConnection } from './http/http-connection.js';
-import { KnownRevision } from './http/known-revision.js';
-import { redactorOf } from './http/secrets.js';
+import { configSchema } from './config.js';
+import { connectOverHttp, connectToProcess } from './connect.js';
 import { McpTools } from './mcp-tools.js';
-import { ChildProcessTransport } from './process/child-process-transport.js';
-import { launchOf } from './process/launch.js';
-import { Connection } from './protocol/connection.js';
-import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
+
+/** Where accepted tools are remembered, unless `acceptedFile` says otherwise. */
+const ACCEPTED_FILE = './data/accepted-tools.json';
 
 export default definePlugin({
   name: '@plugboard/tool-mcp',
@@ -18,33 +18,28 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register(context) {
-    const { config, entry, clock, log, ids, contribute } = context;
-    const isRemote = config.url !== undefined;
+    const { config, entry, clock, log, ids, contribute, resolvePath } = context;
+    const { url, forward, pin = false, acceptedFile = ACCEPTED_FILE } = config;
+    const shared = { forward, isKeyed: config.keyed ?? false, entry, clock, log };
+    if (url === undefined) {
+      const tools = new McpTools({ ...shared, connect: connectToProcess(context), runs: 'here', jitter: () => 0 });
+      contribute(ToolSources, tools);
+      return tools;
+    }
+    const accepted = new AcceptedFile(resolvePath(acceptedFile), entry);
+    const connect = connectOverHttp(context, url, {
+      get: () => accepted.read().issuer,
+      remember: (issuer) => accepted.accept({ issuer }),
+    });
     const tools = new McpTools({
-      connect: connector(context),
-      runs: isRemote ? 'elsewhere' : 'here',
-      jitter: () => (isRemote ? ids.fraction() : 0),
-      forward: config.forward,
-      entry,
-      clock,
-      log,
+      ...shared,
+      connect,
+      runs: 'elsewhere',
+      jitter: () => ids.fraction(),
+      pin: pin ? new ToolPin({ accepted, entry, clock, log }) : undefined,
     });
     contribute(ToolSources, tools);
+    contribute(Commands, acceptCommand(context, url, accepted), 'tools');
     return tools;
   },
 });
-
-/** Connects over HTTP to the server of a URL, or runs the server of a command. */
-function connector(context: PluginContext<McpConfig>): (events: ConnectionEvents, stopping: AbortSignal) => McpConnection {
-  const { config, entry, resolvePath, clock, log, ids, budgets } = context;
-  const newAccount = () => new Account(budgets.memory, undefined, entry);
-  if (config.url !== undefined) {
-    const url = new URL(config.url);
-    const { headers = {} } = config;
-    const revision = new KnownRevision(clock);
-    const options = { url, headers, revision, entry, clock, ids, newAccount, redact: redactorOf(url, headers) };
-    return (events, stopping) => new HttpConnection({ ...options, stopping }, events);
-  }
-  const launch = launchOf(config.command ?? '', config, resolvePath);
-  return (events) => new Connection(new ChildProcessTransport(launch, clock, log, newAccount()), events);
-}

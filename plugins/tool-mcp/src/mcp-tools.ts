@@ -1,7 +1,10 @@
 import { audit, type Clock, type Lifecycle, type Logger, type Tool, type ToolCall, type ToolSource } from '@plugboard/kernel';
 import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
+import type { ToolPin } from './accepted/tool-pin.js';
 import type { McpConfig } from './config.js';
+import type { Connect } from './connect.js';
 import {
+  AcceptedFileError,
   callLost,
   callRefused,
   McpServerError,
@@ -15,8 +18,8 @@ import {
 import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
 import { MAX_LIST, MAX_TOOLS, type ToolList } from './protocol/tool-list.js';
 import { metaOf } from './tools/call-meta.js';
-import { type ListedTool, listedTools } from './tools/listed-tools.js';
-import { toolChanges } from './tools/tool-changes.js';
+import { listedTools } from './tools/listed-tools.js';
+import { digestsOf, toolChanges } from './tools/tool-changes.js';
 import { toolResultOf } from './tools/tool-result.js';
 
 /** Milliseconds before the first restart. Each that fails doubles it, up to the maximum. */
@@ -34,17 +37,17 @@ const CHANGES_SETTLE = 100;
 const MIN_INTERVAL = 1000;
 
 interface McpToolsOptions {
-  /**
-   * Creates a connection to the server, for the start and for each restart.
-   * @param stopping aborted when the entry stops: ends what is left of earlier connections.
-   */
-  readonly connect: (events: ConnectionEvents, stopping: AbortSignal) => McpConnection;
+  readonly connect: Connect;
   /** Whether the server is a process of this entry, or runs elsewhere. */
   readonly runs: 'here' | 'elsewhere';
   /** A number from 0 to 1: spreads the attempts of many to reach one server. */
   readonly jitter: () => number;
+  /** Holds back tools that were not accepted. */
+  readonly pin?: ToolPin | undefined;
   /** Whether calls name the caller. */
   readonly forward: McpConfig['forward'];
+  /** Whether the server acts once on calls with the same key. */
+  readonly isKeyed: boolean;
   /** The name of the entry, for messages. */
   readonly entry: string;
   readonly clock: Clock;
@@ -58,7 +61,8 @@ interface McpToolsOptions {
  * 2. When the server reports a change of its list, the list is read again.
  * 3. When the connection ends, calls fail with an error that says so, and the server is restarted
  *    after a delay. Its tools stay declared.
- * 4. `stop` closes the connection, or ends the attempt to open one, and waits until the server has
+ * 4. `reload` looks at what the operator accepted.
+ * 5. `stop` closes the connection, or ends the attempt to open one, and waits until the server has
  *    ended.
  */
 export class McpTools implements ToolSource, Lifecycle {
@@ -69,9 +73,10 @@ export class McpTools implements ToolSource, Lifecycle {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #stopping = new AbortController();
+  /** The tools that are offered: those of the list, or some of them. */
   #tools: readonly Tool[] = [];
-  /** Whether the first list was read. */
-  #isListed = false;
+  /** The list that was read last. */
+  #listed: readonly Tool[] | undefined;
   /** The connection in use. */
   #connection: McpConnection | undefined;
   /** Since when it is in use, on the monotonic clock. */
@@ -99,9 +104,15 @@ export class McpTools implements ToolSource, Lifecycle {
   }
 
   /** @throws McpServerError that names the program, the reason and its last output. */
-  start(signal: AbortSignal): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
     this.#attempt = this.#open(signal);
-    return this.#attempt;
+    await this.#attempt;
+    this.#options.pin?.watch(() => this.#offer());
+  }
+
+  /** @throws AcceptedFileError */
+  reload(): void {
+    this.#offer();
   }
 
   /** While the server is away, it is restarted, and its tools stay declared. */
@@ -116,6 +127,7 @@ export class McpTools implements ToolSource, Lifecycle {
     this.#stopping.abort(stopped(this.#options.entry));
     this.#restart?.cancel();
     this.#change?.cancel();
+    this.#options.pin?.stop();
     await this.#attempt?.catch(() => {}); // reported where the attempt was made
     await this.#closing;
     await this.#connection?.close();
@@ -129,7 +141,8 @@ export class McpTools implements ToolSource, Lifecycle {
         hasChanged = true;
         if (this.#connection === connection) this.#readSoon();
       },
-      violation: (error) => this.#log.debug(`the MCP server violated the protocol: ${error.message.slice(0, 500)}`),
+      violation: (error) =>
+        this.#log.debug(`the MCP server violated the protocol: ${connection.redact(error.message).slice(0, 500)}`),
     };
     const connection = this.#options.connect(events, this.#stopping.signal);
     const limit = this.#limit(outer);
@@ -139,7 +152,8 @@ export class McpTools implements ToolSource, Lifecycle {
       if (connection.ending() !== undefined) throw new Error('it ended');
       this.#use(list);
     } catch (error) {
-      const reason = connection.failure(error, limit.signal.aborted); // before it is closed here
+      // Before it is closed here.
+      const reason = error instanceof AcceptedFileError ? error.message : connection.failure(error, limit.signal.aborted);
       this.#closing = connection.close();
       if (this.#stopping.signal.aborted) throw stopped(this.#options.entry);
       throw notStarted(connection.redact(reason), connection.lastLines());
@@ -202,7 +216,7 @@ export class McpTools implements ToolSource, Lifecycle {
       this.#log.info({ tools: this.#tools.length }, 'the MCP server has changed its tools');
     } catch (error) {
       if (this.#connection !== connection) return;
-      this.#log.warn(`the changed list of tools could not be read; keeping the old one: ${messageOf(error)}`);
+      this.#log.warn(`the changed list of tools could not be read; keeping the old one: ${connection.redact(messageOf(error))}`);
     } finally {
       limit.cancel();
     }
@@ -210,15 +224,20 @@ export class McpTools implements ToolSource, Lifecycle {
 
   /** Offers the tools of a list, from the next turn on. */
   #use(list: ToolList): void {
-    const tools = this.#offered(list);
-    const changes = this.#isListed ? toolChanges(this.#tools, tools) : undefined;
-    this.#tools = tools;
-    this.#isListed = true;
+    const before = this.#listed;
+    this.#listed = this.#read(list);
+    this.#offer();
+    const changes = before && toolChanges(digestsOf(before), digestsOf(this.#listed));
     if (!changes) return;
     audit(this.#log, 'tools_changed', { entry: this.#options.entry, ...changes }, 'the tools of an MCP server changed');
   }
 
-  #offered({ listed, isCut, faultOf }: ToolList): readonly Tool[] {
+  #offer(): void {
+    const listed = this.#listed ?? [];
+    this.#tools = this.#options.pin?.offered(listed) ?? listed;
+  }
+
+  #read({ listed, isCut, faultOf }: ToolList): readonly Tool[] {
     let skipped = 0;
     const skip = (tool: string, reason: string) => {
       if (skipped++ < MAX_SKIPPED)
@@ -234,19 +253,8 @@ export class McpTools implements ToolSource, Lifecycle {
       );
     }
     if (tools.length === 0) this.#log.warn('the MCP server offers no tools');
-    return tools.map((tool) => ({ ...tool, run: (input, call) => this.#run(tool, input, call) }));
-  }
-
-  /** Calls a tool, and once more if its answer was lost and a second call does no harm. */
-  async #run(tool: ListedTool, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {
-    const connection = this.#connection;
-    try {
-      return await this.#call(tool.name, input, call);
-    } catch (error) {
-      const isLost = error instanceof McpServerError && error.code === 'mcp_call_lost';
-      if (!isLost || tool.effect === 'write' || !connection || connection !== this.#connection) throw error;
-      return this.#call(tool.name, input, call);
-    }
+    const keyed = this.#options.isKeyed && { keyed: true };
+    return tools.map((tool) => ({ ...tool, ...keyed, run: (input, call) => this.#call(tool.name, input, call) }));
   }
 
   async #call(name: string, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Tool, type ToolCall, ToolSources } from '@plugboard/kernel';
-import type { ToolResultParts } from '@plugboard/kernel/contracts';
+import { type CommandFamily, Commands, type ToolResultParts } from '@plugboard/kernel/contracts';
 import { eventually, type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/testing';
 import { pino } from 'pino';
 import type { Test } from 'tap';
@@ -52,7 +52,25 @@ export function entry(t: Pick<Test, 'teardown'>, config: object, clock = new Man
     ...journal,
     health: () => lifecycle.health?.(),
     start: async (startSignal = signal) => lifecycle.start?.(startSignal),
+    reload: () => lifecycle.reload?.(signal),
     stop,
+    /** Of an entry with `url`. */
+    get command() {
+      return contributed(Commands) as CommandFamily;
+    },
+    /** Runs `plugboard tools accept`. */
+    async accept() {
+      const output: string[] = [];
+      const notes: string[] = [];
+      const terminal = {
+        input: (async function* () {})(),
+        print: (text: string) => void output.push(text),
+        note: (text: string) => void notes.push(text),
+      };
+      const args = { positionals: [], text: () => undefined, has: () => false };
+      const code = await (contributed(Commands) as CommandFamily).actions.accept?.run(args, terminal);
+      return { output, notes, code };
+    },
     /** Moves the clock once something waits for it. */
     async advance(ms: number) {
       await eventually(() => clock.pending > 0);

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { checkOptions, eventually } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
@@ -180,7 +181,29 @@ t.test('an option of the other form is a mistake, and one of `command` and `url`
   t.match(faults({ url: 'http://x/', args: [], cwd: '.' }), [/^args: is only for entries with `command`/, /^cwd: /]);
   t.match(faults({ command: 'x', headers: { A: 'b' } }), [/^headers: is only for entries with `url`/]);
   t.match(faults({ url: 'http://x/', headers: { 'a b': 'c' } }), [/^headers.*: is not a valid header/]);
+  t.match(faults({ command: 'x', pin: true, auth: { clientId: 'c' } }), [/^auth: is only for/, /^pin: is only for/]);
+  t.match(faults({ url: 'http://x/', allowPrivate: ['a', 'http://a'] }), [/^allowPrivate\[1\]: "http:\/\/a" is not a host/]);
   t.match(faults({ url: 'http://u:p@x/' }), [/^url: has a user or password/]);
   t.strictSame(faults({ url: 'http://127.0.0.1:1/mcp', headers: { A: 'b' }, forward: 'principal' }), []);
+  t.end();
+});
+
+t.test('mistakes in `auth` are found without a request, and no key is repeated', (t) => {
+  const faults = (auth: object, rest: object = {}) =>
+    checkOptions(plugin, { url: 'http://x/', auth: { clientId: 'c', ...auth }, ...rest }).faults;
+  const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const ed = pem(generateKeyPairSync('ed25519').privateKey);
+  const ec = pem(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey);
+  t.match(faults({}), [/^auth: needs `clientSecret` or `privateKey`/]);
+  t.match(faults({ clientSecret: 's', privateKey: ec }), [/^auth.clientSecret: cannot be set together/]);
+  t.match(faults({ clientSecret: 's', algorithm: 'RS256' }), [/^auth.algorithm: is only for `privateKey`/]);
+  for (const privateKey of [ed, 'not-a-key-at-all'])
+    t.match(faults({ privateKey }), [/^auth.privateKey: must be a private key without a password in PEM: of RSA, .* P-521$/]);
+  t.match(faults({ privateKey: ec, algorithm: 'RS256' }), [/^auth.algorithm: does not fit the key, which can sign with ES384$/]);
+  const header = { headers: { authorization: 'Bearer x' } };
+  t.match(faults({ clientSecret: 's' }, header), [/^headers.authorization: cannot be set together with `auth`/]);
+  t.match(faults({ clientSecret: 's', scopes: ['a b'] }), [/^auth.scopes\[0\]/]);
+  t.strictSame(faults({ privateKey: ec, algorithm: 'ES384', issuer: 'https://x', scopes: ['a:b'] }), []);
+  t.strictSame(faults({ privateKey: ec }), []);
   t.end();
 });

@@ -132,6 +132,37 @@ t.test('a turn shows when it began, what it did and how long it took', async (t)
   });
 });
 
+t.test('AG-5 a call that asked an agent has what happened in its turn, down to the calls of that', async (t) => {
+  const inner = { id: 'y', name: 'files__read', tool: TOOL, step: 1, start: 30, duration: 5, state: 'failed' } as const;
+  const steps = [{ connection: 'mid', start: 20, duration: 9, usage: TOKENS, reasoning: 'not kept by the runtime' }];
+  const asked = { id: 'a', name: 'ask', tool: { entry: 'ask', name: 'ask' }, step: 1, start: 14, duration: 30 } as const;
+  const nested = { agent: 'researcher', usage: TOKENS, steps, calls: [inner, { ...asked, id: 'x', state: 'cut' as const }] };
+  const record = {
+    ...TURN.record,
+    queued: 0,
+    duration: 50,
+    steps: [],
+    calls: [{ ...asked, state: 'completed' as const, nested }],
+  };
+  const { calls } = turnEntry({ ...TURN, record }, VIEW);
+  t.match(calls, [
+    {
+      item_id: `mcp_${DIGEST}_3_1_0`,
+      nested: {
+        agent: 'researcher',
+        usage: USAGE,
+        steps: [{ connection: 'mid', start_ms: 20, duration_ms: 9, usage: USAGE }],
+        calls: [
+          { item_id: 'y', server_label: 'files', status: 'failed', duration_ms: 5, error: 'The tool call failed.' },
+          { item_id: 'x', status: 'incomplete' },
+        ],
+      },
+    },
+  ]);
+  t.notOk('nested' in (calls[0]?.nested?.calls[0] ?? {}));
+  t.notOk('nested' in (turnEntry({ ...TURN, record }, { ...VIEW, toolVisibility: 'names' }).calls[0] ?? {}));
+});
+
 t.test('R-044 an agent that hides its tools hides them here', async (t) => {
   const names = turnEntry(TURN, { ...VIEW, toolVisibility: 'names' });
   t.notMatch(JSON.stringify(names), /secret|no such file/);
@@ -202,4 +233,12 @@ t.test('pages of any size are together all turns, each once', async (t) => {
   }
   for (const after of ['', 'turn_', `turn_${'0'.repeat(40)}_1`, `turn_${DIGEST}_0`, `msg_${DIGEST}_1_0`])
     t.equal(await readTurns(ID, read, { limit: 1, order: 'asc', after }, new Page({ limit: 1, maxBytes: 1 })), false, after);
+});
+
+t.test('TC-2 the status of a call says that its effect is unknown', async (t) => {
+  const { record, messages } = TURN;
+  if (!record) throw new Error('the turn has a record');
+  const calls = record.calls.map((call) => (call.id === 'a' ? { ...call, state: 'unknown' as const } : call));
+  const [call] = turnEntry({ turn: 3, messages, record: { ...record, calls } }, VIEW).calls;
+  t.match(call, { status: 'unknown', error: 'The tool failed: no such file' });
 });

@@ -309,6 +309,13 @@ t.test('AP-2 a call that waits for approval is a request, also where its tools a
   t.strictSame(shown('full'), request);
   t.strictSame(shown('names'), { ...request, arguments: '' });
   t.strictSame(shown('none'), { ...request, server_label: '', name: '', arguments: '' });
+  const inside = { approval: 'mcpr_a', tool: { entry: 'helper › shell', name: 'append' }, arguments: '{"line":"x"}' };
+  const [other] = itemsOf({ turn: 3, messages, record: record({ calls: [callRecord('a', 'waiting', inside)] }) }, VIEW);
+  t.match(
+    other,
+    { server_label: 'helper › shell', name: 'append', arguments: '{"line":"x"}' },
+    'what the person was asked about',
+  );
 });
 
 t.test('AP-2 decisions are items, and an approved call follows its decision with its result', async (t) => {
@@ -352,5 +359,28 @@ t.test('AP-2 decisions are items, and an approved call follows its decision with
   t.strictSame(
     itemsOf(turn, { ...VIEW, toolVisibility: 'none' }).map(({ type }) => type),
     ['mcp_approval_response', 'mcp_approval_response', 'mcp_approval_response', 'message'],
+  );
+});
+
+t.test('TC-2 TC-4 a call of unknown effect has failed, and one of an interrupted turn is where it was settled', async (t) => {
+  const unknown = 'Whether the call took effect is unknown.';
+  const messages: Message[] = [result('a', unknown), { role: 'assistant', content: 'I do not know.' }];
+  const calls = [callRecord('a', 'unknown', { arguments: '{"path":"a"}', step: 0 })];
+  const turn = { turn: 4, messages, record: record({ calls }) };
+  const item = {
+    id: `mcp_${DIGEST}_4_0`,
+    type: 'mcp_call',
+    server_label: 'files',
+    name: 'read',
+    arguments: '{"path":"a"}',
+    output: null,
+    error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: unknown }] },
+    status: 'failed',
+    approval_request_id: null,
+  };
+  t.strictSame(itemsOf(turn, VIEW)[0], item);
+  t.strictSame(
+    itemsOf(turn, { ...VIEW, toolVisibility: 'none' }).map(({ type }) => type),
+    ['message'],
   );
 });

@@ -258,7 +258,8 @@ export class Live {
     const run = this.#run;
     const { conversation, stream_id: other } = event;
     const isWatch = other !== undefined || event.type === 'svc:conversation.watched' || (event.type === 'error' && conversation);
-    this.#note('in', event.type, event.sequence_number ?? '', event, isWatch ? other && { responseId: other } : run);
+    const label = event.type === 'svc:nested' ? `${event.type} ${event.event.type}` : event.type;
+    this.#note('in', label, event.sequence_number ?? '', event, isWatch ? other && { responseId: other } : run);
     if (isWatch) return this.#receiveOther(event);
     if (!run) return;
     if (event.type === 'error') return this.#refuse(run, event.error);

@@ -66,12 +66,21 @@ function awaited(bars, start) {
 }
 
 /** @param {TurnFacts} facts @param {number} began @returns {Bar[]} */
-function barsOfOne({ queued_ms, steps = [], calls = [] }, began) {
+function barsOfOne({ queued_ms, ...facts }, began) {
+  const queue = queued_ms && queued_ms >= MIN_QUEUE ? [bar('queue', '', { start: began, end: began + queued_ms })] : [];
+  return [...queue, ...barsOfSteps(facts, began, '')];
+}
+
+/**
+ * The model calls and tool calls, also of the turns that calls started.
+ * @param {Pick<TurnFacts, 'steps' | 'calls'>} facts @param {number} began
+ * @param {string} agents before the name, if it is the turn of a call @returns {Bar[]}
+ */
+function barsOfSteps({ steps = [], calls = [] }, began, agents) {
   const at = (/** @type {number} */ ms) => began + ms;
   const after = (/** @type {number} */ start, /** @type {number | null} */ ms) => (ms === null ? undefined : at(start + ms));
-  const queue = queued_ms && queued_ms >= MIN_QUEUE ? [bar('queue', '', { start: began, end: at(queued_ms) })] : [];
   const models = steps.map(({ connection, start_ms: start, first_token_ms: first, duration_ms: ms, usage }) =>
-    bar('model', connection, {
+    bar('model', agents + connection, {
       start: at(start),
       first: first === null ? undefined : at(first),
       end: after(start, ms),
@@ -82,9 +91,12 @@ function barsOfOne({ queued_ms, steps = [], calls = [] }, began) {
     .filter(({ status }) => status !== 'waiting')
     .map(({ server_label: server, name, start_ms: start, duration_ms: ms, status }) => {
       const end = status === 'in_progress' ? undefined : after(start, ms ?? 0);
-      return bar('tool', nameOf(server, name), { start: at(start), end, state: STATES[status] ?? '' });
+      return bar('tool', agents + nameOf(server, name), { start: at(start), end, state: STATES[status] ?? '' });
     });
-  return [...queue, ...models, ...tools];
+  const nested = calls.flatMap((call) =>
+    call.nested ? barsOfSteps(call.nested, began, `${agents}${call.nested.agent} › `) : [],
+  );
+  return [...models, ...tools, ...nested];
 }
 
 /** @param {Bar['kind']} kind @param {string} name @param {Partial<Bar>} fields @returns {Bar} */
@@ -109,4 +121,4 @@ function nameOf(server, name) {
 }
 
 /** @type {Record<string, string>} */
-const STATES = { failed: 'failed', incomplete: 'stopped', client: 'left to the client' };
+const STATES = { failed: 'failed', unknown: 'unknown effect', incomplete: 'stopped', client: 'left to the client' };

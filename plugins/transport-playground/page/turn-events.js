@@ -1,3 +1,4 @@
+import { applyNested } from './nested-turns.js';
 import { endsTurn, endTurn, isRunning } from './turn.js';
 import { takeProgress } from './turn-facts.js';
 import { addItem, itemFrom } from './turn-items.js';
@@ -49,6 +50,7 @@ const APPLY = {
   'response.mcp_call.completed': (turn, event) => endTool(turn, event, 'ok'),
   'response.mcp_call.failed': (turn, event) => endTool(turn, event, 'failed'),
   'svc:turn.progress': takeProgress,
+  'svc:nested': applyNested,
   'svc:tool_call.progress': (turn, event) => {
     const tool = toolOf(turn, event);
     if (tool) tool.progress = event.message ?? `${Math.round(event.progress * 100)} %`;
@@ -71,7 +73,8 @@ function finishItem(turn, done) {
   if (!before) {
     addItem(turn, item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-    turn.items[at] = { ...item, ms: before.ms };
+    const status = before.status === 'unknown' ? 'unknown' : item.status;
+    turn.items[at] = { ...item, ms: before.ms, status, nested: before.nested };
   } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
@@ -99,5 +102,5 @@ function toolOf(turn, { item_id }) {
 /** @param {Turn} turn @param {ProtocolEvent} event @param {ToolItem['status']} status */
 function endTool(turn, event, status) {
   const tool = toolOf(turn, event);
-  if (tool) tool.status = status;
+  if (tool && tool.status !== 'unknown') tool.status = status;
 }

@@ -1,3 +1,4 @@
+import { takeNestedFacts } from './nested-turns.js';
 import { sumOf, timeOf } from './turn.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
@@ -15,12 +16,17 @@ import { sumOf, timeOf } from './turn.js';
  * @property {number | null} [queued_ms]
  * @property {number | null} [duration_ms] null while it runs
  * @property {Usage | null} [usage]
- * @property {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms:
- *   number | null, usage: Usage | null, reasoning_ms: number | null }[]} [steps]
- * @property {{ item_id: string | null, server_label?: string | null, name: string, start_ms:
- *   number, duration_ms: number | null, status: string, approval_request_id: string | null }[]}
- *   [calls]
+ * @property {StepFacts[]} [steps]
+ * @property {CallFacts[]} [calls]
  * @property {{ approval_request_id: string, approve: boolean, by: string }[]} [decisions]
+ *
+ * @typedef {{ connection: string, start_ms: number, first_token_ms: number | null, duration_ms:
+ *   number | null, usage: Usage | null, reasoning_ms: number | null }} StepFacts
+ * @typedef {{ item_id: string | null, server_label?: string | null, name: string, step: number,
+ *   start_ms: number, duration_ms: number | null, status: string, approval_request_id: string | null,
+ *   nested?: NestedFacts }} CallFacts
+ * @typedef {{ agent: string, usage: Usage | null, steps: StepFacts[], calls: CallFacts[] }}
+ *   NestedFacts the turn that a call started
  */
 
 /** Turns that one request asks for. */
@@ -42,6 +48,7 @@ export function takeProgress(turn, { type, sequence_number, stream_id, at_ms, st
   for (const { index, ...step } of steps) facts.steps?.splice(index, 1, step);
   for (const { index, ...call } of calls) facts.calls?.splice(index, 1, call);
   applyTimes(turn);
+  applyNestedFacts(turn, { turn: null, calls });
 }
 
 /**
@@ -76,13 +83,30 @@ function add(turn, facts) {
   turn.usage = turn.facts.reduce((/** @type {Usage | undefined} */ sum, { usage }) => sumOf(sum, usage ?? undefined), undefined);
   turn.ms = timeOf(turn);
   applyTimes(turn);
+  applyNestedFacts(turn, facts);
 }
 
-/** Writes the times of calls and of reasoning to their items. @param {Turn} turn */
+/**
+ * Writes what happened in the turns that calls started to the items. @param {Turn} turn @param
+ * {TurnFacts} facts
+ */
+function applyNestedFacts({ items }, { calls = [] }) {
+  for (const { item_id, nested } of calls) {
+    const item = nested ? items.find(({ id }) => id === item_id) : undefined;
+    if (nested && item?.kind === 'tool') takeNestedFacts(item, nested);
+  }
+}
+
+/**
+ * Writes the times of calls and of reasoning to their items, and which calls have an unknown
+ * effect, for which the protocol has no word. @param {Turn} turn
+ */
 function applyTimes({ facts: all, items }) {
-  for (const { item_id, duration_ms } of all.flatMap(({ calls = [] }) => calls)) {
+  for (const { item_id, duration_ms, status } of all.flatMap(({ calls = [] }) => calls)) {
     const item = items.find(({ id }) => id === item_id);
-    if (item?.kind === 'tool') item.ms = duration_ms ?? undefined;
+    if (item?.kind !== 'tool') continue;
+    item.ms = duration_ms ?? undefined;
+    if (status === 'unknown') item.status = status;
   }
   const reasoning = items.filter((item) => item.kind === 'reasoning');
   const times = all.flatMap(({ steps = [] }) => steps.flatMap(({ reasoning_ms: ms }) => ms ?? []));

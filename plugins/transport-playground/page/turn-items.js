@@ -46,7 +46,7 @@ function isAskedBy(item, approvalId) {
 }
 /** @param {ProtocolEvent} item @returns {ToolItem['status']} */
 function statusOf({ type, status, error }) {
-  if (type === 'mcp_approval_request') return 'waiting';
+  if (type === 'mcp_approval_request' || status === 'waiting') return 'waiting';
   if (error || status === 'failed') return 'failed';
   if (status === 'in_progress') return 'running';
   return status === 'incomplete' ? 'stopped' : 'ok';

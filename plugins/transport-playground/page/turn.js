@@ -14,13 +14,14 @@
  * @property {string} arguments JSON text, perhaps incomplete
  * @property {string | null} output
  * @property {string | null} error
- * @property {'running' | 'ok' | 'failed' | 'stopped' | 'waiting' | 'approved' | 'denied'} status
- *   the last three are of a call that a person decides about
+ * @property {'running' | 'ok' | 'failed' | 'unknown' | 'stopped' | 'waiting' | 'approved' |
+ *   'denied'} status the last three are of a call that a person decides about
  * @property {string} approvalId of the request for approval; empty if nobody was asked
  * @property {boolean} isOurs
  * @property {string} callId of a call that is left to the client
  * @property {number | undefined} ms duration, if that is known
  * @property {string} progress the last progress message of the tool
+ * @property {import('./nested-turns.js').NestedTurn} [nested] the turn of the agent that it asks
  *
  * @typedef {TextItem | ToolItem} TurnItem
  *

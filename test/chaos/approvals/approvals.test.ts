@@ -11,7 +11,7 @@ import { type AskedCall, Asker, modelOf } from './asker.js';
 import { checkApprovals, resultsIn } from './check-approvals.js';
 import { DEADLY_TOOL, POINTS, runEventsIn } from './deadly-tool.js';
 
-const KILLS = rounds({ short: 3, long: 33, soak: 200 });
+const KILLS = rounds({ short: 2, long: 33, soak: 200 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 63);
 /** What a client does at most in one life of the server. */
 const MOVES = 12;

@@ -17,7 +17,7 @@ import { LOOP_WATCH, LOOP_WATCH_FILES, type Stall, stallsOf } from './loop-watch
 import { mutate } from './mutate.js';
 import { Random } from './random.js';
 
-const CASES = Number(process.env.PLUGBOARD_CASES ?? rounds({ short: 400, long: 20_000, soak: 150_000 }));
+const CASES = Number(process.env.PLUGBOARD_CASES ?? rounds({ short: 200, long: 20_000, soak: 150_000 }));
 const SEED = Number(process.env.PLUGBOARD_SEED ?? (LENGTH === 'soak' ? Date.now() % 1_000_000 : 33));
 const ONLY = process.env.PLUGBOARD_CASE;
 const LIMIT = 60_000 + CASES * 30;

@@ -7,7 +7,7 @@ import type { Usage } from '../model/usage.js';
  * over them, SSE a map, and a session's history is derived from them.
  *
  *     started (step | reasoning | text | tool-call-delta | tool-call | tool-progress | tool-result
- *     | approval | usage | extra)* (finished | failed)
+ *     | approval | usage | extra | nested)* (finished | failed)
  *
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
@@ -27,6 +27,7 @@ export type AgentEvent =
   | TurnApproval
   | TurnUsage
   | TurnExtra
+  | TurnNested
   | TurnFinished
   | TurnFailed;
 
@@ -107,6 +108,8 @@ export interface TurnToolCall {
   readonly tool?: { readonly entry: string; readonly name: string } | undefined;
   /** The id of the request for approval, if a person approved the call. */
   readonly approval?: string | undefined;
+  /** Whether an earlier turn began the call, whose process died before the call had a result. */
+  readonly resumed?: boolean | undefined;
   /** Data of the model connection, kept with the call. Not for callers. */
   readonly extra?: Extra | undefined;
 }
@@ -133,6 +136,8 @@ export interface TurnToolResult {
   /** Images for a model that accepts them, as data URLs. */
   readonly images: readonly string[];
   readonly isError: boolean;
+  /** Whether the call took effect is unknown, and `content` says so. */
+  readonly effect?: 'unknown' | undefined;
   readonly milliseconds: number;
 }
 
@@ -162,6 +167,22 @@ export interface TurnUsage {
 export interface TurnExtra {
   readonly type: 'extra';
   readonly extra: Extra;
+}
+
+/**
+ * Events of a turn that a tool call started. For readers that show them; they are no part of the
+ * turn's answer. They come between the call's `tool-call` and its `tool-result`.
+ *
+ * @experimental
+ */
+export interface TurnNested {
+  readonly type: 'nested';
+  /** The id of the call. */
+  readonly call: string;
+  /** The agent that answers it. */
+  readonly agent: string;
+  /** One batch of that turn, from `started` to its terminal event; `nested` ones among them. */
+  readonly events: readonly AgentEvent[];
 }
 
 /** The turn ended well. Terminal. @public */

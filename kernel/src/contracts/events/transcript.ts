@@ -6,8 +6,8 @@ import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event
 /**
  * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
  * results, in the order of the calls. Results before the first step, of calls of an earlier turn
- * that were approved, come first. Text after the results is a message of its own. Text that arrives
- * escaped stays escaped until the message is needed.
+ * that were approved or resumed, come first. Text after the results is a message of its own. Text
+ * that arrives escaped stays escaped until the message is needed.
  *
  * @experimental
  */
@@ -20,7 +20,7 @@ export class Transcript {
   #refusal = '';
   #calls: TurnToolCall[] = [];
   /** Ids of the calls before the first step. */
-  readonly #approved: string[] = [];
+  readonly #earlier: string[] = [];
   #results: TurnToolResult[] = [];
   #extra: Extra | undefined;
   /** Steps, calls and results in their order, with the text before the calls of a step. */
@@ -69,17 +69,17 @@ export class Transcript {
     if (event) this.#past.push(event);
   }
 
-  /** A call that was approved is part of the step that asked, in an earlier turn. */
+  /** A call that was approved or is resumed is part of a step of an earlier turn. */
   #call(call: TurnToolCall, event: AgentEvent): void {
     this.#addPast(event);
     if (!this.#stepOpen) {
-      if (call.approval !== undefined) this.#approved.push(call.id);
+      if (call.approval !== undefined || call.resumed) this.#earlier.push(call.id);
     } else if (!this.#calls.some(({ id }) => id === call.id)) this.#calls.push(call);
   }
 
   #result(result: TurnToolResult): void {
     this.#addPast(result);
-    if (this.#stepOpen || this.#approved.includes(result.id)) this.#results.push(result);
+    if (this.#stepOpen || this.#earlier.includes(result.id)) this.#results.push(result);
   }
 
   #attach(event: AgentEvent & { readonly type: 'extra' }): void {
@@ -121,7 +121,7 @@ export class Transcript {
       this.#messages.push({ ...saying(this.#said(), this.#refusal, this.#calls), ...withExtra(this.#extra) });
     }
     if (this.#stepOpen || this.#results.length > 0) {
-      const order = this.#stepOpen ? this.#calls.map(({ id }) => id) : [...this.#approved];
+      const order = this.#stepOpen ? this.#calls.map(({ id }) => id) : [...this.#earlier];
       if (this.#results.length > 1) this.#results.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
       const images = this.#results.flatMap((result) => result.images);
       // While client calls are open, no user message may stand between a call and its result.

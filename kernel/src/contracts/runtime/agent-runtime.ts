@@ -7,6 +7,7 @@ import type { ToolDeclaration } from '../model/model-connector.js';
 import type { SessionId } from '../store/conversation-store.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
 import type { SharedStore } from '../store/shared-store.js';
+import type { ToolCall } from '../tools/tool-source.js';
 import type { Account } from './account.js';
 import type { AgentCards } from './agent-cards.js';
 import type { ApprovalDecision, Approvals } from './approvals.js';
@@ -274,6 +275,13 @@ interface RequestedTurn {
   readonly resumable?: number | undefined;
   /** Present if the request has an idempotency key. */
   readonly idempotency?: TurnIdempotency | undefined;
+  /**
+   * The tool call that starts the turn, as its tool received it. The turn runs in the place, the
+   * account and the limits of that call's turn, for the same caller, and ends with the call. What
+   * happens in it is `nested` in the other turn. The key of a `session` names one that belongs to
+   * the session of that turn; if that has none, the turn has none either.
+   */
+  readonly parent?: ToolCall | undefined;
 }
 
 /** The state of an idempotency key. @experimental */

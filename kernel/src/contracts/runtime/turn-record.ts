@@ -56,15 +56,29 @@ export interface TurnRecord {
     readonly duration?: number | undefined;
     /**
      * - `completed`, `failed`: the tool ran, and its result is in the messages of the turn;
+     * - `unknown`: its result says that it is unknown whether the call took effect;
      * - `waiting`: a person has to approve it;
      * - `client`: the caller runs it;
      * - `cut`: it has no result, or none yet.
      */
-    readonly state: 'completed' | 'failed' | 'waiting' | 'client' | 'cut';
+    readonly state: 'completed' | 'failed' | 'unknown' | 'waiting' | 'client' | 'cut';
     /** The id of the request for approval, if there was one. */
     readonly approval?: string | undefined;
-    /** Only of a call of an earlier turn: the arguments, as JSON text. */
+    /**
+     * The arguments, as JSON text. Only of a call of an earlier turn, and of one that a person must
+     * approve after it began: those that the person sees, with the `tool`.
+     */
     readonly arguments?: string | undefined;
+    /** What happened in the turn that the call started. Times count as in this record. */
+    readonly nested?:
+      | {
+          readonly agent: string;
+          /** Tokens of all its model calls, nested ones included, so far. */
+          readonly usage: Usage;
+          readonly steps: TurnRecord['steps'];
+          readonly calls: TurnRecord['calls'];
+        }
+      | undefined;
   }[];
   /** Decisions about calls of an earlier turn that took effect with this one. */
   readonly decisions?:

@@ -1,8 +1,9 @@
 import type { ApprovalChange, SessionId } from './conversation-store.js';
 
 /**
- * Requests for a person's approval. The runtime writes and reads their texts; a store knows only
- * which of them wait, whose they are, and until when.
+ * Requests for a person's approval, and calls of an interrupted turn that go on with the next one.
+ * The runtime writes and reads their texts; a store knows only which of them wait, whose they are,
+ * and until when.
  *
  * 1. `commit` of a session stores them together with their turn (`TurnCommit.approvals`), or not at
  *    all.

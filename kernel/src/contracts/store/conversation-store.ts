@@ -89,7 +89,10 @@ export interface ConversationStore {
    * @throws SessionExists if the new key is taken.
    */
   fork(id: SessionId, key: string, turns: number): Promise<void>;
-  /** Deletes a session with its turns, metadata and summary. @returns whether it existed. */
+  /**
+   * Deletes a session with its turns, metadata and summary, and the sessions that belong to it.
+   * @returns whether it existed itself.
+   */
   delete(id: SessionId): Promise<boolean>;
 }
 
@@ -196,6 +199,12 @@ export interface TurnBegin {
    * transport runs such a turn again.
    */
   readonly input: readonly Message[];
+  /**
+   * The session that this one belongs to, of the same project, which belongs to no other itself:
+   * this one is deleted with that one, and neither `list` nor `find` returns it. Kept with the first
+   * turn that is committed.
+   */
+  readonly parent?: SessionId | undefined;
 }
 
 /** A turn that ends well, for the store. @public */

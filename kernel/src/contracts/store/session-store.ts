@@ -26,6 +26,11 @@ import type { SharedStore } from './shared-store.js';
  * @public
  */
 export interface SessionStore extends ConversationStore {
+  /**
+   * Whether everything is lost when the process ends. The runtime then stores nothing that only a
+   * later process would read. By default false.
+   */
+  readonly isVolatile?: boolean;
   readonly pendingToolCalls: PendingToolCalls;
   readonly documents: DocumentStore;
   readonly approvals: ApprovalStore;
@@ -64,6 +69,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
     approvals: 'object',
     idempotency: 'object',
     state: 'object',
+    'isVolatile?': 'boolean',
     health: 'function',
   },
 });

@@ -7,7 +7,7 @@ import type { Principal } from '../callers/principal.js';
  * server many. Discipline: by name.
  *
  * 1. The runtime calls `tools` at the start of each turn that may use them, so `tools` must be
- *    cheap and answer from memory.
+ *    cheap and answer from memory. Before the start, it returns all tools or none.
  * 2. Agents whose configuration names the entry may call them. The runtime chooses their names at
  *    the model.
  * 3. Arguments are validated against `inputSchema` before `run` receives them.
@@ -23,13 +23,25 @@ export interface ToolSource {
    * By default false.
    */
   readonly single?: boolean;
+  /** The time limit of a call where the file sets none, such as `60s`, which it is without this. */
+  readonly timeout?: string;
+  /** The agent that its tool asks, if its tool is an agent (`TurnRequest.parent`). */
+  readonly asks?: {
+    readonly agent: string;
+    /** Levels of turns below the first one that may exist: below, the tool is not offered. */
+    readonly depth: number;
+    /** Whether the file sets `depth`. Agents that ask each other in a circle need that once. */
+    readonly setsDepth: boolean;
+    /** Calls of the entry that run at once in the turns below one turn. Further ones wait. */
+    readonly maxChildren: number;
+  };
   tools(signal: AbortSignal): Promise<readonly Tool[]> | readonly Tool[];
 }
 
 /** The extension point of tools: `agent.tool-source`, by the name of the entry. @public */
 export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', {
   discipline: 'by-name',
-  shape: { 'single?': 'boolean', tools: 'function' },
+  shape: { 'single?': 'boolean', 'timeout?': 'string', 'asks?': 'object', tools: 'function' },
   describe: (source) => countOf(source).map((tools) => ({ kind: 'detail', label: 'tools', text: String(tools) })),
 });
 
@@ -54,6 +66,10 @@ function countOf(source: ToolSource): readonly number[] {
  * 3. The model receives what `run` returns. If `run` throws, the model receives the error message,
  *    and the turn continues.
  * 4. `run` does not change its arguments.
+ * 5. A call whose answer is lost may have taken effect: its time is over, or `run` throws an error
+ *    with the property `effect: 'unknown'`, or the process dies and the session goes on later. It
+ *    is settled by `verify`, or else run once more if it is `read`, `idempotent` or `keyed`. Of any
+ *    other one, the model is told that its effect is unknown.
  *
  * @public
  */
@@ -69,6 +85,19 @@ export interface Tool {
    * effect (`write`). By default `write`.
    */
   readonly effect?: 'read' | 'idempotent' | 'write';
+  /**
+   * Whether a second call with the same key (`<turnId>/<index>`) has no second effect and gets the
+   * answer of the first, because `run` passes the key on. By default false.
+   */
+  readonly keyed?: boolean;
+  /**
+   * Finds out what became of a call whose answer was lost. The first one may still be under way.
+   *
+   * @param key `<turnId>/<index>` of the call.
+   * @returns its result, or undefined if it has not taken effect and never will: it is then run.
+   * @throws any error if that cannot be found out. The effect is then unknown.
+   */
+  verify?(key: string, call: ToolCall): Promise<ToolOutput | undefined> | ToolOutput | undefined;
   run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutput> | ToolOutput;
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { type Fault, fault, reasonWithPlace } from '../base/errors.js';
 import { beginMethod } from '../base/plugin-calls.js';
 import type { ConfigPath } from '../base/problem.js';
@@ -62,7 +63,7 @@ export function configure(
   const config = checked.faults.length > 0 ? undefined : checked.value;
   const unset = references.filter(({ from }) => from === 'unset').map(({ path }) => path);
   const isWhole = config !== undefined && unset.length === 0;
-  const rest = isWhole ? { config, removed: [] } : withoutInvalid(plugin.options, options, references, unset);
+  const rest = isWhole ? { config, unset, removed: [] } : withoutInvalid(plugin.options, options, references, unset);
   const readFile = fileReader(files, context);
   const isAccepted = rest === undefined || runCheck(entry, plugin, rest, { ...context, readFile }, problems);
   const isFaulty = entry.isFaulty || config === undefined || !isAccepted || reserved.length + missing.length > 0;
@@ -89,6 +90,8 @@ function addSecretVariables({ references }: Pick<ReadEntry, 'references'>, { pla
 /** Options without the invalid ones. */
 interface ValidOptions {
   readonly config: Options;
+  /** The places of options whose variables are unset. */
+  readonly unset: readonly ConfigPath[];
   readonly removed: readonly ConfigPath[];
 }
 
@@ -96,7 +99,7 @@ interface ValidOptions {
 function runCheck(
   { id, path, optionsPath }: LoadedEntry,
   plugin: LoadedPlugin,
-  { config, removed }: ValidOptions,
+  { config, unset, removed }: ValidOptions,
   context: CheckContext,
   problems: Problems,
 ): boolean {
@@ -113,7 +116,7 @@ function runCheck(
     if (mistake !== undefined) reject(fault('CHECK_RESULT', 'check', mistake), 'key');
     else
       for (const problem of found as readonly ConfigProblem[]) {
-        if (!isOwnProblem(problem.path, removed)) continue;
+        if (unset.some((place) => isDeepStrictEqual(place, problem.path)) || !isOwnProblem(problem.path, removed)) continue;
         reject(fault('OPTION_INVALID', problem.message), 'value', [...optionsPath, ...problem.path]);
       }
   } catch (error) {
@@ -157,11 +160,12 @@ function withoutInvalid(
   unset: readonly ConfigPath[],
 ): ValidOptions | undefined {
   const rest = structuredClone(options);
-  for (const path of unset) remove(rest, outsideLists(path));
+  const places = unset.map(outsideLists);
+  for (const place of places) remove(rest, place);
   const removed: ConfigPath[] = [];
   for (;;) {
     const { value, faults } = schema.check(rest, references);
-    if (faults.length === 0) return { config: value, removed };
+    if (faults.length === 0) return { config: value, unset: places, removed };
     const before = removed.length;
     for (const { path } of faults) {
       const place = outsideLists(path);

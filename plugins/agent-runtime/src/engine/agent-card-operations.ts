@@ -1,15 +1,28 @@
 import { audit, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
-import { type AgentCard, type AgentCards, OPEN, type ToolRun, TurnError, type TurnToolResult } from '@plugboard/kernel/contracts';
+import {
+  Account,
+  type AgentCard,
+  type AgentCards,
+  OPEN,
+  type ToolRun,
+  TurnError,
+  type TurnToolResult,
+} from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { callerFields, digestOf } from './diagnostics/log-fields.js';
 import type { Agent } from './directory/agent.js';
 import { mayUse } from './directory/directory.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
+import { TurnMemory } from './limits/turn-memory.js';
 import type { AgentRevision } from './revision/agent-revision.js';
 import { CurrentAgents } from './revision/current-agents.js';
+import type { AskingCall } from './tools/run-tool.js';
 import { type PostponedCalls, ToolRunner } from './tools/tool-runner.js';
 import type { AgentTool, Toolbox } from './tools/toolbox.js';
+import { ParentCall } from './turn/parent-call.js';
+import { NOTHING_SPENT } from './turn/pending-calls.js';
 import { RunningTurns } from './turn/running-turns.js';
+import { TurnUse } from './turn/turn-use.js';
 
 /** Describes agents, and runs their tools for people. */
 export class AgentCardOperations implements AgentCards {
@@ -18,6 +31,7 @@ export class AgentCardOperations implements AgentCards {
   readonly #tools: ToolRunner;
   readonly #limiter: TurnLimiter;
   readonly #running: RunningTurns;
+  readonly #memory: TurnMemory;
 
   constructor(
     @inject(CONTEXT) context: PluginContext,
@@ -25,12 +39,14 @@ export class AgentCardOperations implements AgentCards {
     @inject(ToolRunner) tools: ToolRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(RunningTurns) running: RunningTurns,
+    @inject(TurnMemory) memory: TurnMemory,
   ) {
     this.#context = context;
     this.#agents = agents;
     this.#tools = tools;
     this.#limiter = limiter;
     this.#running = running;
+    this.#memory = memory;
   }
 
   async card(name: string, principal: Principal): Promise<AgentCard | undefined> {
@@ -117,12 +133,23 @@ export class AgentCardOperations implements AgentCards {
       turn,
       interceptors: revision.toolInterceptors.all(),
       pending: run.isApproved ? undefined : REFUSED,
+      onAsking: (asking: AskingCall) => this.#onAsking(asking, turn, { agent, revision }),
       assertLease: () => {}, // it is in no session
     };
     for await (const batch of this.#tools.run([{ call, index: 0 }], context)) {
       for (const event of batch) if (event.type === 'tool-result') return event;
     }
     throw new Error('a tool call ended without a result');
+  }
+
+  /** The tool is an agent: what it does counts as if the agent that has the tool had asked it. */
+  #onAsking(asking: AskingCall, turn: Turn, { agent, revision }: Pick<RunContext, 'agent' | 'revision'>): ParentCall {
+    const { principal, messages, clientTools, params, incremental, requestId, metadata, signal } = turn;
+    const request = { target: agent, principal, messages, clientTools, params, incremental, requestId, metadata, signal };
+    const account = new Account(this.#memory.budget, principal);
+    const use = new TurnUse(agent.limits, NOTHING_SPENT, undefined);
+    const none = { lease: undefined, canWait: false, above: undefined } as const;
+    return new ParentCall({ ...asking, request, account, revision, use, ...none });
   }
 }
 
@@ -155,6 +182,7 @@ function needsApproval(): TurnError {
 
 /** Nothing waits here: the person decides at once. */
 const REFUSED: PostponedCalls = {
+  canWait: false,
   postpone() {
     throw needsApproval();
   },

@@ -5,7 +5,9 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { CurrentAgents } from '../engine/revision/current-agents.js';
 import { messagesAtEnd } from './history/messages-at-end.js';
 import { newMessages } from './history/session-input.js';
+import { keepCalls } from './keep-calls.js';
 import { anyWaits } from './pending/approval.js';
+import { type BegunCall, begunCalls } from './pending/turn-journal.js';
 import { SessionStorage } from './store/session-storage.js';
 import { interruptedRecord } from './turn-record.js';
 
@@ -14,56 +16,87 @@ const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answe
 /** What becomes of turns whose server died, as their agents' `onRestart` says. */
 export class InterruptedTurns {
   readonly #log: Logger;
+  readonly #entry: string;
   readonly #storage: SessionStorage;
   readonly #agents: CurrentAgents;
 
   constructor(
-    @inject(CONTEXT) { log }: PluginContext,
+    @inject(CONTEXT) { entry, log }: PluginContext,
     @inject(SessionStorage) storage: SessionStorage,
     @inject(CurrentAgents) agents: CurrentAgents,
   ) {
     this.#log = log;
+    this.#entry = entry;
     this.#storage = storage;
     this.#agents = agents;
   }
 
-  /** Logs a turn. Returns whether its input is to be kept. The agent may no longer exist. */
-  note({ id, turnId, input }: InterruptedTurn): boolean {
+  /**
+   * Logs a turn. Returns whether something of it is to be kept. The agent may no longer exist.
+   * @param calls of it that had begun.
+   */
+  note({ id, turnId, input }: InterruptedTurn, calls: readonly BegunCall[]): boolean {
     const policy = this.#agents.revision.directory.named(id.agent)?.onRestart ?? 'rollback';
     this.#log.warn(
       { event: 'turn_interrupted', project: id.project, agent: id.agent, turn_id: turnId, policy },
       'the server died during a turn',
     );
-    return policy === 'keep-input' && input.length > 0;
+    return calls.length > 0 || (policy === 'keep-input' && input.length > 0);
+  }
+
+  /** Handles a turn whose session a later turn has now. Never rejects. */
+  async recover(turn: InterruptedTurn): Promise<void> {
+    const { store } = this.#storage;
+    try {
+      const calls = (await begunCalls(store, this.#entry, turn.turnId)).get(turn.turnId) ?? [];
+      if (this.note(turn, calls)) await this.keep(turn, calls, undefined);
+    } catch (error) {
+      this.#log.error({ err: error, turn_id: turn.turnId }, 'could not read the calls of an interrupted turn');
+    }
   }
 
   /**
-   * Keeps the input of a turn, while no turn of its session runs. Later turns may have been
-   * committed since: the input is stored after them, if it still fits there. Never rejects: a
-   * damaged session must not prevent the start, or the recovery of other turns.
+   * Keeps the calls of a turn that had begun, or else its input, while no turn of its session runs.
+   * Never rejects: a damaged session must not prevent the start, or the recovery of other turns.
    *
    * @param commits the turn that ends with the commit, if one does.
    */
-  async keepInput({ id, turnId, input }: InterruptedTurn, commits: string | undefined): Promise<void> {
-    const { store } = this.#storage;
+  async keep(turn: InterruptedTurn, calls: readonly BegunCall[], commits: string | undefined): Promise<void> {
     try {
-      const version = await store.version(id);
-      const messages = await messagesAtEnd((page) => store.turns(id, page));
-      // A turn that went on with calls that had waited is not closed: the next one goes on with
-      // them.
-      const waits = await anyWaits(store, id.project, openToolCalls(messages));
-      const added = waits ? undefined : appendable(messages, input);
-      if (added) {
-        const stored = { expected: version, messages: [...added, NOTE], record: interruptedRecord() };
-        await store.commit(id, { ...stored, turnId: commits });
-      } else
-        this.#log.warn(
-          { turn_id: turnId },
-          'the input of an interrupted turn does not fit after the stored messages of its session and was dropped',
-        );
+      if (calls.length > 0) await this.#keepCalls(turn, calls, commits);
+      else await this.#keepInput(turn, commits);
     } catch (error) {
-      this.#log.error({ err: error, turn_id: turnId }, 'could not store the input of an interrupted turn');
+      const what = calls.length > 0 ? 'calls' : 'input';
+      this.#log.error({ err: error, turn_id: turn.turnId }, `could not store the ${what} of an interrupted turn`);
     }
+  }
+
+  async #keepCalls(turn: InterruptedTurn, calls: readonly BegunCall[], commits: string | undefined): Promise<void> {
+    const fields = { turn_id: turn.turnId, calls: calls.map(({ call: { tool } }) => `${tool.entry}/${tool.name}`) };
+    if (await keepCalls(this.#storage.store, this.#entry, turn, calls, commits))
+      this.#log.warn(fields, 'tool calls had begun: the next turn of the session settles them');
+    else this.#log.error(fields, 'tool calls of an interrupted turn could not be kept: whether they took effect is unknown');
+  }
+
+  /**
+   * Later turns may have been committed since: the input is stored after them, if it still fits
+   * there.
+   */
+  async #keepInput({ id, turnId, input }: InterruptedTurn, commits: string | undefined): Promise<void> {
+    const { store } = this.#storage;
+    const version = await store.version(id);
+    const messages = await messagesAtEnd((page) => store.turns(id, page));
+    // A turn that went on with calls that had waited is not closed: the next one goes on with them.
+    const waits = await anyWaits(store, id.project, openToolCalls(messages));
+    const added = waits ? undefined : appendable(messages, input);
+    if (added) {
+      const stored = { expected: version, messages: [...added, NOTE], record: interruptedRecord() };
+      await store.commit(id, { ...stored, turnId: commits });
+    } else
+      this.#log.warn(
+        { turn_id: turnId },
+        'the input of an interrupted turn does not fit after the stored messages of its session and was dropped',
+      );
   }
 }
 

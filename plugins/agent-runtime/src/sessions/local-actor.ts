@@ -2,7 +2,7 @@ import type { Clock } from '@plugboard/kernel';
 import type { Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { TurnTask } from '../engine/turn/turn-task.js';
 import type { SessionHistory } from './conversation/session-history.js';
-import { BUSY, onBusy, QUEUE_TIMEOUT, SessionActor, sessionBusy } from './session-actor.js';
+import { BUSY, isChild, onBusy, QUEUE_TIMEOUT, SessionActor, sessionBusy } from './session-actor.js';
 import { turnInterrupted } from './store/lease-ended.js';
 
 export interface ActorOptions {
@@ -57,7 +57,8 @@ export class LocalActor extends SessionActor {
     }
     if (onBusy(turn) === 'interrupt') void this.endTurns(turnInterrupted());
     const late = () => turn.requestEnd(sessionBusy(BUSY.late));
-    this.#queue.push({ turn, timer: this.isBusy ? this.#options.clock.after(QUEUE_TIMEOUT, late) : undefined });
+    const waits = this.isBusy && !isChild(turn);
+    this.#queue.push({ turn, timer: waits ? this.#options.clock.after(QUEUE_TIMEOUT, late) : undefined });
     turn.defer(() => this.#onEnd(turn));
     this.#startNext();
   }
@@ -94,7 +95,7 @@ export class LocalActor extends SessionActor {
     const mode = onBusy(turn);
     if (mode === 'reject' && this.isBusy) return sessionBusy(BUSY.rejected);
     // An interrupting turn always fits: it ends all others.
-    if (mode !== 'interrupt' && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())
+    if (mode !== 'interrupt' && !isChild(turn) && this.#isOccupied && this.#queue.length >= this.#options.queueLimit())
       return sessionBusy(BUSY.full);
     return undefined;
   }

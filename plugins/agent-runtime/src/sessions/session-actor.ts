@@ -76,6 +76,11 @@ export function sessionBusy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
 }
 
+/** Whether a tool call started the turn, which has its own limits of time and number. */
+export function isChild({ request }: TurnTask): boolean {
+  return request.parent !== undefined;
+}
+
 export const BUSY = {
   turn: 'The session is busy with a turn',
   rejected: 'The session is busy with another turn',

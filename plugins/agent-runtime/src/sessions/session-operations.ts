@@ -190,9 +190,10 @@ export class SessionOperations implements Conversations {
     const { info, isStored } = await this.#requireOrBegun(conversation, principal);
     const { id } = info;
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
-    const existed = await this.#sessions
-      .use(id)
-      .endTurnsThen(reason, () => this.#storage.call((store) => store.delete(id), 'delete', id));
+    const existed = await this.#sessions.use(id).endTurnsThen(reason, async () => {
+      await this.#sessions.childrenEnded(id);
+      return this.#storage.call((store) => store.delete(id), 'delete', id);
+    });
     if (isStored && !existed) throw notFound(); // deleted by another request
     const { token, tokenId } = principal;
     const fields = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };

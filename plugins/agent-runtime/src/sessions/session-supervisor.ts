@@ -25,6 +25,7 @@ import { equalTurn, offerEvents } from './shared/equal-turn.js';
 import { SessionLine } from './shared/session-line.js';
 import { SharedActor } from './shared-actor.js';
 import { isBlocked } from './store/blocked-sessions.js';
+import { parentSessionOf } from './store/session-of.js';
 import { SessionStorage } from './store/session-storage.js';
 import { showElsewhere, watchElsewhere } from './watch-elsewhere.js';
 
@@ -150,7 +151,7 @@ export class SessionSupervisor {
     const { clock } = this.#context;
     return [...this.#actors.values()].flatMap(({ history, turns: [turn] }) => {
       const { id, conversation, mayBeNew } = history;
-      if (!turn || !mayBeNew || id.project !== project) return [];
+      if (!turn || !mayBeNew || id.project !== project || turn.request.parent) return [];
       const { session, messages } = turn.request;
       const since = Math.floor(clock.now() - (clock.monotonic() - turn.arrivedAt));
       const empty = { createdAt: since, updatedAt: since, turns: 0, bytes: 0, metadata: {} };
@@ -168,6 +169,17 @@ export class SessionSupervisor {
   /** Ends the turns of one session and waits for their end. */
   async cancel(id: SessionId, reason: TurnError): Promise<void> {
     await (this.#storage.store.shared ? this.use(id) : this.#actors.get(nameOf(id)))?.endTurns(reason);
+  }
+
+  /** Waits for the turns of a session's children, which were ended with its own: one may be stored. */
+  async childrenEnded(id: SessionId): Promise<void> {
+    const name = nameOf(id);
+    const isChild = ({ request }: TurnTask) => {
+      const parent = parentSessionOf(request);
+      return parent !== undefined && nameOf(parent) === name;
+    };
+    const turns = [...this.#actors.values()].flatMap((actor) => actor.turns.filter(isChild));
+    await Promise.all(turns.map(({ ended }) => ended));
   }
 
   /** Returns the session's actor and marks it as used. */
@@ -200,9 +212,7 @@ export class SessionSupervisor {
       ? new SharedActor(history, {
           ...options,
           line: new SessionLine(id, this.#storage, shared),
-          recover: async (turn) => {
-            if (this.#interrupted.note(turn)) await this.#interrupted.keepInput(turn, undefined);
-          },
+          recover: (turn) => this.#interrupted.recover(turn),
           equalTurn: (turn, turnId) => equalTurn(turn, turnId, { shared, clock }),
           offer: (turn) => {
             offerEvents(turn, shared, this.#memory.budget);

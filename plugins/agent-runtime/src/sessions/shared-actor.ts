@@ -3,7 +3,7 @@ import { type InterruptedTurn, sessionTitle, type TurnError } from '@plugboard/k
 import { type TurnTask, turnIdOf } from '../engine/turn/turn-task.js';
 import type { SessionHistory } from './conversation/session-history.js';
 import type { ActorOptions } from './local-actor.js';
-import { BUSY, onBusy, QUEUE_TIMEOUT, SessionActor, sessionBusy } from './session-actor.js';
+import { BUSY, isChild, onBusy, QUEUE_TIMEOUT, SessionActor, sessionBusy } from './session-actor.js';
 import type { HeldLease } from './shared/held-lease.js';
 import type { Arrived, SessionLine } from './shared/session-line.js';
 import { endedLease } from './store/lease-ended.js';
@@ -82,13 +82,14 @@ export class SharedActor extends SessionActor {
   /** Waits in line, and starts the turn when it is its time. Never rejects. */
   async #admit(turn: TurnTask): Promise<void> {
     const { clock } = this.#options;
-    const late = clock.after(QUEUE_TIMEOUT, () => turn.requestEnd(sessionBusy(BUSY.late)));
+    const end = () => turn.requestEnd(sessionBusy(BUSY.late));
+    const late = isChild(turn) ? undefined : clock.after(QUEUE_TIMEOUT, end);
     try {
       while (turn.state === 'waiting') await this.#arrive(turn);
     } catch (error) {
       turn.requestEnd(error as TurnError); // of the storage
     } finally {
-      late.cancel();
+      late?.cancel();
     }
   }
 
@@ -106,11 +107,12 @@ export class SharedActor extends SessionActor {
   #acquire(turn: TurnTask): Promise<Arrived> {
     const { line, queueLimit } = this.#options;
     const { turnId, fingerprint, signal, request } = turn;
-    const title = sessionTitle(request.messages);
+    const title = isChild(turn) ? undefined : sessionTitle(request.messages); // lists show what has one
     const arrival = { turnId, fingerprint, user: request.session?.user, title };
     const mode = onBusy(turn);
     if (mode === 'interrupt') return line.takeOver(arrival, 'interrupted', signal);
-    return line.acquire({ ...arrival, maxAhead: mode === 'reject' ? 0 : queueLimit() }, signal);
+    const maxAhead = isChild(turn) ? MAX_AHEAD : mode === 'reject' ? 0 : queueLimit();
+    return line.acquire({ ...arrival, maxAhead }, signal);
   }
 
   async #start(turn: TurnTask, lease: HeldLease): Promise<void> {

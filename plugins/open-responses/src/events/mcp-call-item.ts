@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Target, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
+import { nestedEvents } from './nested-events.js';
 import type { ItemPlace, OutputItem } from './output-item.js';
 
 /** Bytes of a tool's result that callers are shown (R-044). */
@@ -68,6 +69,13 @@ export class McpCallItem implements OutputItem {
     out.push(
       this.#numbers.event('svc:tool_call.progress', `"item_id":"${this.#id}","message":${JSON.stringify(message)}${share}`),
     );
+  }
+
+  /** `svc:nested`, of the turn that the call started: an extension that connections ask for. */
+  nested(event: Extract<AgentEvent, { type: 'nested' }>, out: string[]): void {
+    if (!this.#showsAll) return;
+    for (const fields of nestedEvents(event, this.#id))
+      out.push(this.#numbers.event('svc:nested', JSON.stringify(fields).slice(1, -1)));
   }
 
   finish(result: Pick<TurnToolResult, 'content' | 'isError'>, out: string[]): void {

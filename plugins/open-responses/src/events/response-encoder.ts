@@ -267,6 +267,9 @@ export class ResponseEncoder {
       case 'tool-progress':
         if (this.#options.extensions) this.#calls.get(event.id)?.progress(event, out);
         break;
+      case 'nested':
+        if (this.#options.extensions) this.#calls.get(event.call)?.nested(event, out);
+        break;
       case 'tool-result':
         this.#calls.get(event.id)?.finish(event, out);
         this.#calls.delete(event.id);

@@ -27,7 +27,7 @@ export function turnFacts(record: TurnRecord, view: TurnView) {
     duration_ms: reason === undefined ? null : duration,
     usage: usageOf(usage),
     steps: isHidden ? [] : record.steps.map((step) => stepFacts(step, view)),
-    calls: isHidden ? [] : record.calls.map((call) => callFacts(call, record, view)),
+    calls: isHidden ? [] : record.calls.map((call) => wholeCall(call, reason !== undefined, view)),
     decisions: decisions.map(({ approval, approve, reason: why = null, by }) => ({
       approval_request_id: approval,
       approve,
@@ -50,10 +50,14 @@ export function stepFacts(step: TurnRecord['steps'][number], { visibility }: Tur
   };
 }
 
-/** The `step` of a call counts from 1. Of a call of an earlier turn it is 0. */
-export function callFacts(call: Call, { reason }: TurnRecord, view: TurnView) {
+/**
+ * The `step` of a call counts from 1. Of a call of an earlier turn it is 0.
+ * @param isOver whether its turn has ended
+ */
+export function callFacts(call: Call, isOver: boolean, view: TurnView) {
   const { tool, name, state } = call;
-  const shown = view.visibility === 'full' && state === 'failed' ? view.resultOf(call) : undefined;
+  const hasFailed = state === 'failed' || state === 'unknown';
+  const shown = view.visibility === 'full' && hasFailed ? view.resultOf(call) : undefined;
   return {
     item_id: view.itemOf(call),
     type: tool ? 'mcp_call' : 'function_call',
@@ -62,8 +66,34 @@ export function callFacts(call: Call, { reason }: TurnRecord, view: TurnView) {
     step: call.step,
     start_ms: call.start,
     duration_ms: call.duration ?? null,
-    status: state !== 'cut' ? state : reason === undefined ? 'in_progress' : 'incomplete',
-    error: state === 'failed' ? (shown ?? 'The tool call failed.') : null,
+    status: state !== 'cut' ? state : isOver ? 'incomplete' : 'in_progress',
+    error: hasFailed ? (shown ?? 'The tool call failed.') : null,
     approval_request_id: call.approval ?? null,
   };
+}
+
+/** The turn that a call started. */
+export interface NestedFacts {
+  readonly agent: string;
+  readonly usage: ReturnType<typeof usageOf>;
+  readonly steps: readonly ReturnType<typeof stepFacts>[];
+  readonly calls: readonly ReturnType<typeof wholeCall>[];
+}
+
+/** The turn that a call started, if it started one. Its calls have ids as in `svc:nested`. */
+export function nestedFacts({ nested, state }: Call, isOver: boolean, view: TurnView): NestedFacts | undefined {
+  if (!nested || view.visibility !== 'full') return undefined;
+  const inner: TurnView = { ...view, itemOf: ({ id }) => id, resultOf: () => undefined };
+  const hasEnded = isOver || state !== 'cut';
+  return {
+    agent: nested.agent,
+    usage: usageOf(nested.usage),
+    steps: nested.steps.map((step) => stepFacts(step, inner)),
+    calls: nested.calls.map((call) => wholeCall(call, hasEnded, inner)),
+  };
+}
+
+function wholeCall(call: Call, isOver: boolean, view: TurnView): ReturnType<typeof callFacts> & { nested?: NestedFacts } {
+  const nested = nestedFacts(call, isOver, view);
+  return { ...callFacts(call, isOver, view), ...(nested && { nested }) };
 }

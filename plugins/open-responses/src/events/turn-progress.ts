@@ -1,9 +1,9 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { TurnRecord } from '@plugboard/kernel/contracts';
-import { callFacts, stepFacts, type TurnView, turnFacts } from './turn-facts.js';
+import { callFacts, nestedFacts, stepFacts, type TurnView, turnFacts } from './turn-facts.js';
 
 /** Events that come often, and change at most the times of the last step. */
-const PIECES: readonly AgentEvent['type'][] = ['text', 'reasoning', 'tool-call-delta', 'tool-progress', 'extra'];
+const PIECES: readonly AgentEvent['type'][] = ['text', 'reasoning', 'tool-call-delta', 'tool-progress', 'nested', 'extra'];
 
 /** Says what has changed in the record of a turn that runs, for `svc:turn.progress`. */
 export class TurnProgress {
@@ -48,23 +48,29 @@ export class TurnProgress {
   /** Without the errors, which the items have. */
   #changedCalls(record: TurnRecord, view: TurnView): string[] {
     return changed(record.calls, this.#calls, (call) => {
-      const { error, ...facts } = callFacts(call, record, view);
-      return { facts, isOver: facts.status !== 'in_progress' };
+      const isTurnOver = record.reason !== undefined;
+      const { error, ...facts } = callFacts(call, isTurnOver, view);
+      const isOver = facts.status !== 'in_progress';
+      return { facts, isOver, more: () => ({ nested: nestedFacts(call, isTurnOver, view) }) };
     });
   }
 }
 
-function changed<T>(
-  entries: readonly T[],
-  sent: (string | null)[],
-  describe: (entry: T) => { readonly facts: object; readonly isOver: boolean },
-): string[] {
+interface Described {
+  readonly facts: object;
+  readonly isOver: boolean;
+  /** What may be long: it is sent with the first facts and the last ones only. */
+  more?(): object;
+}
+
+function changed<T>(entries: readonly T[], sent: (string | null)[], describe: (entry: T) => Described): string[] {
   return entries.flatMap((entry, index) => {
     const before = sent[index];
     if (before === null) return [];
-    const { facts, isOver } = describe(entry);
+    const { facts, isOver, more } = describe(entry);
     const json = JSON.stringify(facts);
     sent[index] = isOver ? null : json;
-    return json === before ? [] : [`{"index":${index},${json.slice(1)}`];
+    if (json === before) return [];
+    return [JSON.stringify({ index, ...facts, ...((isOver || before === undefined) && more?.()) })];
   });
 }

@@ -4,7 +4,9 @@ import type { LiveResponse } from './live-response.js';
 
 type OtherServers = NonNullable<AgentRuntime['otherServers']>;
 
-/** What a server says first of a response that it runs, as JSON. Its events follow, line by line. */
+/**
+ * What a server says first of a response that it runs, as JSON. Its events follow, line by line.
+ */
 export interface OfferedHead {
   readonly project: string;
   readonly agent: string;

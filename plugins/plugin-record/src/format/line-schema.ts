@@ -90,6 +90,7 @@ const schemas = {
       requestId: text,
       at: { type: 'number', minimum: 0, maximum: 8_640_000_000_000_000 },
       agent: text,
+      parent: { ...object, required: ['turn', 'call'], properties: { turn: text, call: text } },
       inSession: flag,
       caller: {
         ...object,
@@ -136,6 +137,7 @@ const schemas = {
       id: text,
       name: text,
       arguments: text,
+      agent: text,
       state: { enum: ['ran', 'answered', 'waits', 'client', 'cut'] },
       input: object,
       output: { anyOf: [text, { ...object, required: ['content'], properties: { content: parts } }] },

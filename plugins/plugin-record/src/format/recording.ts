@@ -19,6 +19,8 @@ export interface TurnLine {
   /** When the request arrived, in milliseconds since 1970. */
   readonly at: number;
   readonly agent: string;
+  /** The call of another turn that started this one. */
+  readonly parent?: { readonly turn: string; readonly call: string } | undefined;
   /** Whether the turn belonged to a session. Its key may be secret. */
   readonly inSession: boolean;
   readonly caller: Caller;
@@ -128,6 +130,8 @@ export interface ToolLine {
   readonly output?: ToolOutput | undefined;
   /** Why the tool failed. */
   readonly failed?: { readonly message: string; readonly isRefusal: boolean } | undefined;
+  /** The agent whose turn the call started. */
+  readonly agent?: string | undefined;
   /** Whether an interceptor asked a person for approval. */
   readonly isPostponed?: boolean | undefined;
   readonly milliseconds?: number | undefined;

@@ -89,11 +89,15 @@ export class RecordedTurn {
     return this.#tools.get(id);
   }
 
-  /** A call has reached its tool, or an interceptor inside of this one. */
+  /**
+   * A call has reached its tool, or an interceptor inside of this one. Of one whose answer was lost
+   * and that was made again, the last result is kept.
+   */
   ran({ id, input }: InterceptedCall, ran: Ran): void {
     const line = this.#tools.get(id);
     if (!line) return;
-    this.#tools.set(id, { ...line, input, ...ran });
+    const { output: _, failed: __, ...made } = line;
+    this.#tools.set(id, { ...made, input, ...ran });
     if (ran.output !== undefined) this.#grow(sizeOfOutput(ran.output));
   }
 
@@ -130,6 +134,7 @@ export class RecordedTurn {
     if (event.type === 'text' && !event.isNotice) this.#answer += event.text;
     else if (event.type === 'tool-call') this.#call(event, event.tool ? 'cut' : 'client');
     else if (event.type === 'approval') this.#call(event.call, 'waits');
+    else if (event.type === 'nested') this.#ask(event);
     else if (event.type === 'tool-result') this.#result(event);
     else if (event.type === 'finished') this.#limit = event.limit;
   }
@@ -148,9 +153,17 @@ export class RecordedTurn {
     this.#tools.set(id, { type: 'tool', step: this.#step, id, name, arguments: written, ...known, state });
   }
 
-  #result({ id, content, isError, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {
-    const line = this.#tools.get(id);
-    if (!line) return;
+  /** The call has started a turn. */
+  #ask({ call, agent }: Extract<AgentEvent, { type: 'nested' }>): void {
+    const line = this.#tools.get(call);
+    if (line) this.#tools.set(call, { ...line, agent });
+  }
+
+  #result({ id, content, isError, effect, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {
+    const known = this.#tools.get(id);
+    if (!known) return;
+    // What the server says of a lost answer is the result.
+    const line: ToolLine = effect === 'unknown' ? { ...known, failed: undefined } : known;
     // A tool that ran out of time has a result, although it has not returned.
     const isLate = line.input !== undefined && line.output === undefined && line.failed === undefined;
     const output = isLate ? { content: [{ type: 'text', text: content } as const], isError } : line.output;
@@ -160,7 +173,7 @@ export class RecordedTurn {
   #turnLine(turn: Turn): TurnLine {
     const { id, requestId, agent, principal, user, transport, metadata, incremental, system, messages, params } = turn;
     const { project, token, subject } = principal;
-    const { params: asked, clientTools, messages: sent, maxToolCalls, summarize } = this.request;
+    const { params: asked, clientTools, messages: sent, maxToolCalls, summarize, parent } = this.request;
     return {
       type: 'turn',
       version: VERSION,
@@ -168,6 +181,7 @@ export class RecordedTurn {
       requestId,
       at: this.#arrival.at,
       agent,
+      parent: parent && { turn: parent.turnId, call: parent.id },
       inSession: turn.session !== undefined,
       caller: { project, name: token, subject, isIdentified: callerId(principal) !== undefined },
       user,

@@ -130,7 +130,8 @@ export class TurnRecorder {
       return false;
     });
     this.#turns.set(turnId, recorded);
-    this.#byRequest.set(arrival.request.requestId, recorded);
+    // A turn that a tool call started has the id of the same request.
+    if (!arrival.request.parent) this.#byRequest.set(arrival.request.requestId, recorded);
     return recorded;
   }
 

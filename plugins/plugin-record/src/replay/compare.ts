@@ -111,8 +111,11 @@ class Comparison {
 
   #end(end: EndLine, step: number): void {
     const was = this.#recorded.end;
-    if (isFinished(was.status) && isFinished(end.status)) this.#differ('answer', step, was.answer, end.answer);
-    this.#differ('status', step, statusOf(was), statusOf(end));
+    // A replay that is ended does not name the limit, and has no text for it.
+    const isCut = endedFromOutside(this.#recorded);
+    const status = isCut ? (line: EndLine) => line.status : statusOf;
+    if (!isCut && isFinished(was.status) && isFinished(end.status)) this.#differ('answer', step, was.answer, end.answer);
+    this.#differ('status', step, status(was), status(end));
   }
 
   #differOnce(kind: ChangeKind, step: number, before: unknown, after: unknown): void {

@@ -32,11 +32,21 @@ const REFUSED: readonly (FailureCode | string)[] = ['insufficient_quota', 'quota
 const OF_BOTH: readonly string[] = ['overloaded', 'rate_limited'];
 
 /**
- * Whether people, time or the server ended the turn. A replay ends where the recording does, in the
- * same way.
+ * Whether people, time or the server ended the turn, or a limit that other turns have used too. A
+ * replay ends where the recording does, in the same way.
  */
-export function endedFromOutside({ end: { status }, attempts }: Recording): boolean {
-  return OUTSIDE.includes(status) || (OF_BOTH.includes(status) && attempts.at(-1)?.error === undefined);
+export function endedFromOutside(recording: Recording): boolean {
+  const { status } = recording.end;
+  if (OF_BOTH.includes(status)) return recording.attempts.at(-1)?.error === undefined;
+  return OUTSIDE.includes(status) || sharedLimit(recording);
+}
+
+/**
+ * Whether a limit ended the turn of which the turns before it, above it or below it used a part.
+ */
+function sharedLimit({ turn, tools, end: { limit } }: Recording): boolean {
+  if (limit === undefined || limit === 'budget') return false;
+  return turn.lead !== undefined || turn.parent !== undefined || tools.some(({ agent }) => agent !== undefined);
 }
 
 /** Whether the server refused the turn before a model answered: there is nothing to run again. */

@@ -122,11 +122,9 @@ export class Playback {
 
   /** A request for which no answer is left. */
   #beyond({ step, connection, model }: ModelCall): void {
-    const { end, turn, attempts } = this.recording;
+    const { end, attempts } = this.recording;
     if (end.limit === 'budget') throw new TurnError('insufficient_quota', 'The budget was spent.');
-    // A turn that goes on after an approval has used a part of its limits before.
-    const isCut = this.#endsFromOutside || (end.limit !== undefined && turn.lead !== undefined);
-    if (isCut && !attempts.some((attempt) => attempt.step > step)) this.#endAsRecorded();
+    if (this.#endsFromOutside && !attempts.some((attempt) => attempt.step > step)) this.#endAsRecorded();
     // What the server remembers of earlier turns decides how often it asks: what failed, fails.
     const last = attempts.findLast((attempt) => attempt.step === step && attempt.connection === connection);
     if (last?.error) throw errorOf({ ...last.error, retryAfter: 0 });

@@ -19,7 +19,10 @@ export function standIn(
   const declared = listed.map(({ name, description, inputSchema, effect }) => silent(name, description, inputSchema, effect));
   const source: ToolSource = {
     single,
-    tools: () => (listed.length > 0 ? declared : (recordedTools(entry, single) ?? named.map((name) => silent(name)))),
+    tools() {
+      if (value.asks && isBelowDepth(entry)) return [];
+      return listed.length > 0 ? declared : (recordedTools(entry, single) ?? named.map((name) => silent(name)));
+    },
   };
   return definePlugin({
     name: '@plugboard/plugin-record/tools',
@@ -28,6 +31,16 @@ export function standIn(
     configSchema: { type: 'object', properties: {} },
     register: (ctx) => ctx.contribute(ToolSources, source),
   });
+}
+
+/**
+ * Whether the turn that is replayed was too deep below its root to ask the entry's agent. A replay
+ * has no root: the recording knows.
+ */
+function isBelowDepth(entry: string): boolean {
+  const recording = playing.getStore()?.recording;
+  if (!recording?.turn.parent) return false;
+  return recording.attempts.every((attempt) => attempt.tools.every(({ name }) => name !== entry));
 }
 
 /** The tools of the entry in the turn that is replayed; undefined outside of a turn. */

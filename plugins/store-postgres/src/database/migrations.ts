@@ -168,6 +168,17 @@ export const MIGRATIONS: readonly string[] = [
   );
   `,
   `
+  -- Whether tools have begun in a request without an answer. While its server lives, it runs.
+  ALTER TABLE plugboard.idempotency ADD COLUMN began boolean NOT NULL DEFAULT true;
+  `,
+  `
+  -- The opaque id of the session that a session, or that of a turn, belongs to: it is deleted with that one,
+  -- and not listed.
+  ALTER TABLE plugboard.session ADD COLUMN parent text COLLATE "C";
+  CREATE INDEX session_by_parent ON plugboard.session (parent) WHERE parent IS NOT NULL;
+  ALTER TABLE plugboard.turn ADD COLUMN parent text COLLATE "C";
+  `,
+  `
   -- Several servers: every turn is in line, and has an input when it begins.
   ALTER TABLE plugboard.turn ALTER input DROP NOT NULL, ADD arrived_at bigint, ADD conversation text COLLATE "C",
     ADD end_user text COLLATE "C", ADD title text; -- null: work between turns
@@ -201,9 +212,6 @@ export const MIGRATIONS: readonly string[] = [
     texts text[] NOT NULL, -- none: the end
     PRIMARY KEY (topic, offer, place)
   );
-
-  -- Whether tools have begun in a request without an answer. While its server lives, it runs.
-  ALTER TABLE plugboard.idempotency ADD COLUMN began boolean NOT NULL DEFAULT true;
   `,
 ];
 

@@ -87,13 +87,13 @@ interface InfoRow extends SessionId {
 /** Turns that are in line, work between turns aside. */
 const IN_LINE = `ended_at IS NULL AND (turn.title IS NOT NULL OR input IS NOT NULL) AND ${ALIVE}`;
 const SESSIONS = `SELECT id, project, agent, key, conversation, base, version, created_at, updated_at, end_user, title, metadata, bytes,
-    EXISTS (SELECT FROM plugboard.turn WHERE turn.project = session.project AND turn.agent = session.agent
+    parent, EXISTS (SELECT FROM plugboard.turn WHERE turn.project = session.project AND turn.agent = session.agent
       AND turn.key = session.key AND ${IN_LINE}) AS running
   FROM plugboard.session`;
 /** Sessions whose first turn is in line: the first arrival of each. */
 const PENDING = `SELECT * FROM (
     SELECT -seq AS id, project, agent, key, conversation, 0::bigint AS base, 0::bigint AS version, arrived_at AS created_at,
-      arrived_at AS updated_at, end_user, title, '{}' AS metadata, 0::bigint AS bytes, true AS running
+      arrived_at AS updated_at, end_user, title, '{}' AS metadata, 0::bigint AS bytes, parent, true AS running
     FROM plugboard.turn WHERE title IS NOT NULL AND ended_at IS NULL AND ${ALIVE}
       AND NOT EXISTS (SELECT FROM plugboard.session WHERE session.conversation = turn.conversation)
       AND NOT EXISTS (SELECT FROM plugboard.turn AS other WHERE other.conversation = turn.conversation
@@ -101,7 +101,7 @@ const PENDING = `SELECT * FROM (
 const EITHER = (condition: string) => `${SESSIONS} WHERE ${condition} UNION ALL ${PENDING} WHERE ${condition}`;
 /** Without a user, `$4` is null, and named so that it has a type. */
 const PAGE = (user: 'end_user = $4' | '$4::text IS NULL', compare: '<' | '>', direction: 'ASC' | 'DESC') => {
-  const condition = `project = $1 AND ${user} AND (updated_at, id) ${compare} ($2::bigint, $3::bigint)
+  const condition = `project = $1 AND ${user} AND parent IS NULL AND (updated_at, id) ${compare} ($2::bigint, $3::bigint)
     AND ($5::text[] IS NULL OR agent = ANY($5))`;
   const order = `ORDER BY updated_at ${direction}, id ${direction} LIMIT $6`;
   return `(${SESSIONS} WHERE ${condition} ${order}) UNION ALL (${PENDING} WHERE ${condition} ${order}) ${order}`;
@@ -109,7 +109,7 @@ const PAGE = (user: 'end_user = $4' | '$4::text IS NULL', compare: '<' | '>', di
 
 const SESSION_INFO_SQL = {
   byId: EITHER(BY_ID),
-  find: EITHER('project = $1 AND conversation = $2'),
+  find: EITHER('project = $1 AND conversation = $2 AND parent IS NULL'),
   rowOf: `SELECT id FROM plugboard.session WHERE project = $1 AND conversation = $2
     UNION ALL SELECT id FROM (${PENDING}) AS one WHERE project = $1 AND conversation = $2`,
   asc: PAGE('$4::text IS NULL', '>', 'ASC'),

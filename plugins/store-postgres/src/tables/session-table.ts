@@ -106,7 +106,7 @@ export class SessionTable {
 
   /** Deletes a session with all that belongs to it. @returns whether it existed. */
   async delete(id: SessionId): Promise<boolean> {
-    const values = [...idColumns(id), TOMBSTONE_TTL, anySlot()];
+    const values = [...idColumns(id), TOMBSTONE_TTL, anySlot(), conversationId(id)];
     const rows = await this.#database.transaction((query) => query<{ readonly existed: boolean }>(SQL.delete, values));
     return rows[0]?.existed ?? false;
   }
@@ -141,15 +141,15 @@ const SQL = {
 
   commit: `WITH ended AS (
       DELETE FROM plugboard.turn USING plugboard.replica
-      WHERE turn_id = $6 AND turn.replica = replica.id AND expires_at > clock_timestamp() RETURNING end_why),
+      WHERE turn_id = $6 AND turn.replica = replica.id AND expires_at > clock_timestamp() RETURNING seq, parent, end_why),
     changed AS (
       UPDATE plugboard.session SET version = version + 1, updated_at = ${Database.NOW}, bytes = bytes + $11::bigint,
         end_user = coalesce($9, end_user), title = coalesce(title, $10)
       WHERE ${BY_ID} AND version = $4::bigint RETURNING id),
     started AS (
       INSERT INTO plugboard.session (project, agent, key, conversation, base, version, created_at, updated_at,
-        end_user, title, metadata, bytes)
-      SELECT $1, $2, $3, $12, $4::bigint, $4::bigint + 1, now, now, $9, $10, '{}', $11::bigint + 2
+        end_user, title, metadata, bytes, parent)
+      SELECT $1, $2, $3, $12, $4::bigint, $4::bigint + 1, now, now, $9, $10, '{}', $11::bigint + 2, (SELECT parent FROM ended)
       FROM (SELECT ${Database.NOW} AS now) AS clock
       WHERE NOT EXISTS (SELECT FROM changed) AND coalesce(${LEFT}, 0) = $4::bigint ON CONFLICT DO NOTHING RETURNING id),
     stored AS (SELECT id, 0 AS added FROM changed UNION ALL SELECT id, 1 FROM started),
@@ -188,14 +188,18 @@ const SQL = {
     SELECT id, $5::bigint, $6 FROM plugboard.session WHERE ${BY_ID} AND version = $4::bigint
     ON CONFLICT (session) DO UPDATE SET messages = excluded.messages, body = excluded.body`,
 
-  delete: `WITH gone AS (DELETE FROM plugboard.session WHERE ${BY_ID} RETURNING id, version, bytes),
+  delete: `WITH gone AS (
+      DELETE FROM plugboard.session WHERE (${BY_ID}) OR (project = $1 AND parent = $6)
+      RETURNING id, project, agent, key, version, bytes),
     messages AS (DELETE FROM plugboard.message WHERE session IN (SELECT id FROM gone)),
     records AS (DELETE FROM plugboard.record WHERE session IN (SELECT id FROM gone)),
-    turns AS (DELETE FROM plugboard.turn WHERE ${BY_ID} AND input IS NOT NULL AND EXISTS (SELECT FROM gone)),
+    turns AS (
+      DELETE FROM plugboard.turn USING gone
+      WHERE turn.project = gone.project AND turn.agent = gone.agent AND turn.key = gone.key AND input IS NOT NULL),
     kept AS (
       INSERT INTO plugboard.tombstone (project, agent, key, version, expires_at)
-      SELECT $1, $2, $3, version + 1, ${Database.NOW} + $4::bigint FROM gone
+      SELECT project, agent, key, version + 1, ${Database.NOW} + $4::bigint FROM gone
       ON CONFLICT (project, agent, key) DO UPDATE SET version = excluded.version, expires_at = excluded.expires_at),
-    counted AS (${addUsage('SELECT $1, $5::int, -1, -bytes FROM gone')})
-    SELECT EXISTS (SELECT FROM gone) AS existed`,
+    counted AS (${addUsage('SELECT project, $5::int, -count(*), -sum(bytes) FROM gone GROUP BY project')})
+    SELECT EXISTS (SELECT FROM gone WHERE ${BY_ID}) AS existed`,
 } as const;

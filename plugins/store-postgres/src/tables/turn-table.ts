@@ -1,5 +1,4 @@
-import type { InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
-import { LeaseEnded } from '@plugboard/kernel/contracts';
+import { conversationId, type InterruptedTurn, LeaseEnded, type SessionId } from '@plugboard/kernel/contracts';
 import { BadRow, decodeMessageList, tryRow } from '@plugboard/store-kit';
 import { Database } from '../database/database.js';
 import { fromColumn, idColumns, idOf, toColumn } from './columns.js';
@@ -13,6 +12,19 @@ export const ALIVE = `EXISTS (
     SELECT FROM plugboard.replica WHERE replica.id = turn.replica AND expires_at > clock_timestamp())`;
 
 /** The table of turns, as those see it that begin, or were interrupted. */
+interface BegunTurn {
+  readonly id: SessionId;
+  readonly turnId: string;
+  /** A list of messages as JSON. */
+  readonly input: string;
+  /** The server's row. */
+  readonly replica: number;
+  /** Whether the turn has a row already. */
+  readonly isInLine: boolean;
+  /** What the session belongs to. */
+  readonly parent: SessionId | undefined;
+}
+
 export class TurnTable {
   readonly #database: Database;
   readonly #usage: ProjectUsage;
@@ -22,14 +34,11 @@ export class TurnTable {
     this.#usage = usage;
   }
 
-  /**
-   * @param input a list of messages as JSON. @param replica the server's row
-   * @param isInLine whether the turn has a row already
-   * @throws ProjectQuotaExceeded, LeaseEnded
-   */
-  async begin(id: SessionId, turnId: string, input: string, replica: number, isInLine: boolean): Promise<void> {
+  /** @throws ProjectQuotaExceeded, LeaseEnded */
+  async begin({ id, turnId, input, replica, isInLine, parent }: BegunTurn): Promise<void> {
     const { maxSessions, maxBytes } = this.#usage.quotas;
-    const values = [...idColumns(id), toColumn(turnId), replica, input, maxSessions, maxBytes, SMALLEST_TURN];
+    const owner = parent ? conversationId(parent) : null;
+    const values = [...idColumns(id), toColumn(turnId), replica, input, maxSessions, maxBytes, SMALLEST_TURN, owner];
     const sql = isInLine ? SQL.beginInLine : SQL.begin;
     const [found] = await this.#database.run<Used & { readonly begun: boolean }>(sql, values);
     if (found?.begun) return;
@@ -74,14 +83,14 @@ const BEGUN = 'SELECT sessions, bytes, is_new AS "isNew", EXISTS (SELECT FROM be
 const SQL = {
   begin: `WITH ${USED},
     begun AS (
-      INSERT INTO plugboard.turn (project, agent, key, turn_id, replica, runs, input)
+      INSERT INTO plugboard.turn (project, agent, key, turn_id, replica, runs, input, parent)
       SELECT $1, $2, $3, $4, id,
-        NOT EXISTS (SELECT FROM plugboard.turn WHERE project = $1 AND agent = $2 AND key = $3 AND runs), $6 FROM allowed
+        NOT EXISTS (SELECT FROM plugboard.turn WHERE project = $1 AND agent = $2 AND key = $3 AND runs), $6, $10 FROM allowed
       ON CONFLICT (turn_id) DO UPDATE SET input = excluded.input RETURNING seq)
     ${BEGUN}`,
   beginInLine: `WITH ${USED},
     begun AS (
-      UPDATE plugboard.turn SET input = $6 FROM allowed
+      UPDATE plugboard.turn SET input = $6, parent = $10 FROM allowed
       WHERE turn_id = $4 AND replica = allowed.id AND runs AND ended_at IS NULL RETURNING seq)
     ${BEGUN}`,
   recover: `UPDATE plugboard.turn SET runs = false, ended_at = ${Database.NOW} WHERE ended_at IS NULL AND NOT ${ALIVE}

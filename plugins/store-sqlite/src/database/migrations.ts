@@ -220,6 +220,11 @@ export const MIGRATIONS: readonly Migration[] = [
     UPDATE state_count SET keys = keys - 1 WHERE entry = old.entry;
   END;
   `,
+  `
+  -- The opaque id of the session that a session belongs to: it is deleted with that one, and not listed.
+  ALTER TABLE session ADD COLUMN parent TEXT;
+  CREATE INDEX session_by_parent ON session (parent) WHERE parent IS NOT NULL;
+  `,
 ];
 
 /** The third migration. An older session gets its last use as the time of creation and change. */

@@ -87,12 +87,12 @@ interface InfoRow {
 const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, title, metadata, bytes';
 /** Only the given agents; all if the parameter is null. */
 const ALLOWED = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
-const ASC = `(updated_at, id) > (?, ?) AND ${ALLOWED} ORDER BY updated_at, id`;
-const DESC = `(updated_at, id) < (?, ?) AND ${ALLOWED} ORDER BY updated_at DESC, id DESC`;
+const ASC = `(updated_at, id) > (?, ?) AND parent IS NULL AND ${ALLOWED} ORDER BY updated_at, id`;
+const DESC = `(updated_at, id) < (?, ?) AND parent IS NULL AND ${ALLOWED} ORDER BY updated_at DESC, id DESC`;
 
 export const SESSION_INFO_SQL = {
   byName: `SELECT ${COLUMNS} FROM session WHERE project = ? AND agent = ? AND key = ?`,
-  byConversation: `SELECT ${COLUMNS} FROM session WHERE project = ? AND conversation = ?`,
+  byConversation: `SELECT ${COLUMNS} FROM session WHERE project = ? AND conversation = ? AND parent IS NULL`,
   rowOf: 'SELECT id FROM session WHERE project = ? AND conversation = ?',
   asc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${ASC}`,
   desc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${DESC}`,

@@ -25,6 +25,8 @@ interface NewRow {
   readonly metadata: string;
   readonly user: string | null;
   readonly title: string | null;
+  /** The opaque id of the session that it belongs to. */
+  readonly parent?: string | null;
   /** Size of the messages, their records and the metadata. */
   readonly bytes: number;
 }
@@ -40,6 +42,11 @@ export interface NewTurn {
   /** The messages, each as JSON. */
   readonly bodies: readonly string[];
   readonly record: string | undefined;
+}
+
+/** A turn to store, and what its session belongs to. */
+interface BegunTurn extends NewTurn {
+  readonly parent: SessionId | undefined;
 }
 
 export function sizeOfTurn({ bodies, record = '' }: NewTurn): number {
@@ -130,14 +137,14 @@ export class SessionTable {
   commit(
     id: SessionId,
     expected: number,
-    { bodies, record }: NewTurn,
+    { bodies, record, parent }: BegunTurn,
     user: string | null,
     titleOf: () => string | undefined,
   ): Usage {
     const bytes = sizeOfTurn({ bodies, record });
     const session = this.#increment(id, expected, bytes, user, titleOf);
     const isNew = session === undefined;
-    const row = session ?? this.#insertFirst(id, expected, bytes, user, titleOf() ?? null);
+    const row = session ?? this.#insertFirst(id, expected, bytes, { user, title: titleOf() ?? null, parent });
     if (row === undefined) throw new VersionConflict(expected, this.version(id));
     this.#messages.add(row, expected + 1, bodies, record);
     return isNew ? { project: id.project, sessions: 1, bytes: bytes + NO_METADATA.length } : { project: id.project, bytes };
@@ -173,6 +180,11 @@ export class SessionTable {
     return { project: id.project, sessions: -1, bytes: -session.bytes };
   }
 
+  /** The sessions that belong to a session. */
+  childrenOf(id: SessionId): readonly SessionId[] {
+    return this.#sql.children.all(conversationId(id)) as unknown as readonly SessionId[];
+  }
+
   /** The version of a session that does not exist: the one its predecessor left behind, or 0. */
   initialVersion(id: SessionId): number {
     return Number(this.#sql.tombstone.get(...columns(id), this.#expiry.now())?.version ?? 0);
@@ -204,17 +216,25 @@ export class SessionTable {
   }
 
   /** @returns the row id, or undefined if a new session would not start at that version. */
-  #insertFirst(id: SessionId, expected: number, bytes: number, user: string | null, title: string | null): number | undefined {
+  #insertFirst(
+    id: SessionId,
+    expected: number,
+    bytes: number,
+    { user, title, parent }: Pick<NewRow, 'user' | 'title'> & Pick<BegunTurn, 'parent'>,
+  ): number | undefined {
     if (this.initialVersion(id) !== expected) return undefined;
     const size = bytes + NO_METADATA.length;
-    return this.insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, title, bytes: size });
+    const versions = { base: expected, version: expected + 1 };
+    const owner = parent ? conversationId(parent) : null;
+    return this.insert(id, { ...versions, metadata: NO_METADATA, user, title, parent: owner, bytes: size });
   }
 
   /**
    * @param row the id, under which messages may have been copied before.
    * @returns the row id, or undefined if the session exists.
    */
-  insert(id: SessionId, { base, version, user, title, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
+  insert(id: SessionId, made: NewRow, row: number | null = null): number | undefined {
+    const { base, version, user, title, metadata, bytes, parent = null } = made;
     const now = timestamp(this.#clock);
     const values = [
       row,
@@ -229,6 +249,7 @@ export class SessionTable {
       title,
       metadata,
       bytes,
+      parent,
     ];
     return idOf(this.#sql.insert.get(...values));
   }
@@ -265,8 +286,8 @@ const SQL = {
   tombstone: 'SELECT version FROM tombstone WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?',
 
   insert: `INSERT INTO session
-      (id, project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, title, metadata, bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+      (id, project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, title, metadata, bytes, parent)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
   increment: `UPDATE session SET version = version + 1, updated_at = ?, bytes = bytes + ?
     WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id, used_at, user, title`,
   setUsed: 'UPDATE session SET used_at = ? WHERE id = ?',
@@ -278,6 +299,7 @@ const SQL = {
   putSummary: `INSERT OR REPLACE INTO summary (session, messages, text)
     SELECT id, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ? AND version = ?`,
 
+  children: 'SELECT project, agent, key FROM session WHERE parent = ?',
   delete: 'DELETE FROM session WHERE project = ? AND agent = ? AND key = ? RETURNING id, version, bytes',
   addLeftover: 'INSERT INTO leftover (session) VALUES (?)',
   addTombstone: 'INSERT OR REPLACE INTO tombstone (project, agent, key, version, expires_at) VALUES (?, ?, ?, ?, ?)',

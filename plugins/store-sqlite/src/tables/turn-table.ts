@@ -9,6 +9,8 @@ export class TurnTable {
   readonly #clock: ExpiryClock;
   /** The row ids of turns that this process began, by their ids. */
   readonly #rows = new Map<string, number | bigint>();
+  /** What the sessions of these turns belong to, by the ids of the turns. */
+  readonly #parents = new Map<string, SessionId>();
   readonly #sql: Statements<keyof typeof SQL>;
 
   constructor({ database, opening }: OpenedDatabase, clock: ExpiryClock) {
@@ -22,10 +24,19 @@ export class TurnTable {
     return this.#rows.size;
   }
 
-  /** @param input a list of messages as JSON. */
-  begin(id: SessionId, turnId: string, input: string): void {
+  /**
+   * @param input a list of messages as JSON.
+   * @param parent what the session belongs to.
+   */
+  begin(id: SessionId, turnId: string, input: string, parent: SessionId | undefined): void {
     const { lastInsertRowid } = this.#sql.begin.run(...columns(id), turnId, this.#opening, this.#clock.stamp(), input);
     this.#rows.set(turnId, lastInsertRowid);
+    if (parent) this.#parents.set(turnId, parent);
+  }
+
+  /** What the session of a running turn belongs to. */
+  parentOf(turnId: string | undefined): SessionId | undefined {
+    return this.#parents.get(turnId ?? '');
   }
 
   end(turnId: string): void {
@@ -36,6 +47,7 @@ export class TurnTable {
   /** Forgets the row of a turn whose end is committed, or whose beginning is not. */
   forget(turnId: string): void {
     this.#rows.delete(turnId);
+    this.#parents.delete(turnId);
   }
 
   /**

@@ -4,6 +4,7 @@ import { Contract, type DeclareTest } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { approvalCases } from './cases/approval-cases.js';
 import { type CappedStore, capCases } from './cases/cap-cases.js';
+import { childCases } from './cases/child-cases.js';
 import { conversationCases } from './cases/conversation-cases.js';
 import { deleteCases } from './cases/delete-cases.js';
 import { documentCases } from './cases/document-cases.js';
@@ -110,6 +111,7 @@ export function sessionStoreContract(test: DeclareTest, options: SessionStoreCon
   listCases(suite);
   forkCases(suite);
   deleteCases(suite);
+  childCases(suite);
   documentCases(suite);
   approvalCases(suite);
   pendingToolCallCases(suite);

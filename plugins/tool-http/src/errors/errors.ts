@@ -12,10 +12,13 @@ export class OperationFault extends Error {
 export class HttpCallError extends Error {
   override readonly name = 'HttpCallError';
   readonly code: 'http_arguments' | 'http_unreachable' | 'http_broken' | 'http_redirects';
+  /** Whether the call took effect is unknown, as the message says. */
+  readonly effect: 'unknown' | undefined;
 
-  constructor(code: HttpCallError['code'], message: string, cause?: unknown) {
+  constructor(code: HttpCallError['code'], message: string, cause?: unknown, isHarmless = true) {
     super(message, { cause });
     this.code = code;
+    this.effect = isHarmless ? undefined : 'unknown';
   }
 }
 
@@ -48,21 +51,19 @@ export function tooManyRedirects(host: string, most: number): HttpCallError {
 
 /** The first server has received a call that may write, and where it redirects failed. */
 export function failedRedirect(host: string, { code, message }: HttpCallError): HttpCallError {
-  return new HttpCallError(code, `${host} received the call and redirects: ${message}; ${outcome(false)}`);
+  return new HttpCallError(code, `${host} received the call and redirects: ${message}; ${outcome(false)}`, undefined, false);
 }
 
 /** The request was sent, in whole or in part. */
 export function brokenOff(host: string, isHarmless: boolean, cause: unknown): HttpCallError {
-  return new HttpCallError('http_broken', `the connection to ${host} broke (${reasonOf(cause)}): ${outcome(isHarmless)}`, cause);
+  const message = `the connection to ${host} broke (${reasonOf(cause)}): ${outcome(isHarmless)}`;
+  return new HttpCallError('http_broken', message, cause, isHarmless);
 }
 
 /** The head of the answer has arrived. */
 export function unreadable(host: string, isHarmless: boolean, cause: unknown): HttpCallError {
-  return new HttpCallError(
-    'http_broken',
-    `the answer of ${host} could not be read (${reasonOf(cause)}): ${outcome(isHarmless)}`,
-    cause,
-  );
+  const message = `the answer of ${host} could not be read (${reasonOf(cause)}): ${outcome(isHarmless)}`;
+  return new HttpCallError('http_broken', message, cause, isHarmless);
 }
 
 function outcome(isHarmless: boolean): string {

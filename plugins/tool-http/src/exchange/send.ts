@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
+import { HostPolicy } from '@plugboard/kernel/contracts';
 import {
   brokenOff,
   failedRedirect,
@@ -10,7 +11,6 @@ import {
   tooManyRedirects,
   unreachable,
 } from '../errors/errors.js';
-import { type Addresses, hostOf } from './addresses.js';
 
 const MAX_REDIRECTS = 3;
 /** What may follow a redirect to another origin: no credential, and nothing that the model set. */
@@ -39,7 +39,7 @@ export interface HttpRequest {
  */
 export async function send(
   request: HttpRequest,
-  addresses: Addresses,
+  addresses: HostPolicy,
   isHarmless: boolean,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
@@ -54,15 +54,15 @@ export async function send(
       current = redirected(current, headers.location, statusCode);
     } catch (error) {
       if (redirects === 0 || isHarmless || !(error instanceof HttpCallError)) throw error;
-      throw failedRedirect(hostOf(request.server), error);
+      throw failedRedirect(HostPolicy.hostOf(request.server), error);
     }
   }
-  throw tooManyRedirects(hostOf(request.server), MAX_REDIRECTS);
+  throw tooManyRedirects(HostPolicy.hostOf(request.server), MAX_REDIRECTS);
 }
 
-function open(request: HttpRequest, addresses: Addresses, isHarmless: boolean, signal: AbortSignal): Promise<IncomingMessage> {
+function open(request: HttpRequest, addresses: HostPolicy, isHarmless: boolean, signal: AbortSignal): Promise<IncomingMessage> {
   const { method, server, target, headers, body } = request;
-  const host = hostOf(server);
+  const host = HostPolicy.hostOf(server);
   const policy = addresses.policyFor(server);
   // The lookup is not asked about an address.
   if (isIP(host) !== 0 && !policy.allows(host)) throw privateAddress(host);
@@ -101,7 +101,8 @@ const PRIVATE = 'its address is private';
 /** The request that follows a redirect, as `fetch` makes it. */
 function redirected(request: HttpRequest, location: string, status: number): HttpRequest {
   const url = URL.parse(location, new URL(request.target, request.server).href);
-  if (!url) throw new HttpCallError('http_redirects', `${hostOf(request.server)} redirects to a text that is not an address`);
+  if (!url)
+    throw new HttpCallError('http_redirects', `${HostPolicy.hostOf(request.server)} redirects to a text that is not an address`);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw noHttp(url.protocol);
   const becomesGet = (status === 303 && request.method !== 'HEAD') || (status <= 302 && request.method === 'POST');
   const isSameOrigin = url.origin === request.server.origin;

@@ -35,6 +35,8 @@ export interface OperationPlan {
   readonly description: string;
   readonly inputSchema: Schema;
   readonly effect: NonNullable<Tool['effect']>;
+  /** Whether the document has the header for the key of a call (OAS-13). */
+  readonly keyed: boolean;
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly ParameterPlan[];
@@ -89,6 +91,7 @@ export function compileOperation(
       additionalProperties: others ?? false,
     },
     effect: effectOf(method),
+    keyed: effectOf(method) !== 'read' && parameters.some(isKey),
     method,
     path,
     parameters: parameters.map(({ schema: _, description: __, ...parameter }, index) => ({
@@ -119,15 +122,18 @@ function isObject(schema: Schema | undefined): schema is Schema {
 function argumentOf(converter: SchemaConverter, parameter: Parameter, hasKey: boolean): Argument {
   const { name, schema, description, required } = parameter;
   const converted = withDescription(converter.convert(schema), description, schema.default);
-  // The call has a key of its own (OAS-13).
-  const isKey = hasKey && parameter.in === 'header' && name.toLowerCase() === 'idempotency-key';
   const isFilled = required && ['string', 'number', 'boolean'].includes(typeof schema.default);
   return {
     name,
     in: parameter.in,
     schema: isFilled ? { ...converted, default: schema.default } : converted,
-    isRequired: required && !isKey,
+    // The call has a key of its own (OAS-13).
+    isRequired: required && !(hasKey && isKey(parameter)),
   };
+}
+
+function isKey(parameter: Parameter): boolean {
+  return parameter.in === 'header' && parameter.name.toLowerCase() === 'idempotency-key';
 }
 
 function argumentsOfBody(body: RequestBody, schema: Schema, aliases: Aliases): readonly Argument[] {

@@ -1,12 +1,42 @@
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+
 /** A failure between Plugboard and an MCP server. What a tool reports itself is a result. */
 export class McpServerError extends Error {
   override readonly name = 'McpServerError';
   readonly code: 'mcp_not_started' | 'mcp_not_running' | 'mcp_call_lost' | 'mcp_call_refused';
+  /** Whether the call took effect is unknown, as the message says. */
+  readonly effect: 'unknown' | undefined;
 
-  constructor(code: McpServerError['code'], message: string, cause?: unknown) {
+  constructor(code: McpServerError['code'], message: string, cause?: unknown, effect?: 'unknown') {
     super(message, { cause });
     this.code = code;
+    this.effect = effect;
   }
+}
+
+/** The file of accepted tools cannot be used. */
+export class AcceptedFileError extends Error {
+  override readonly name = 'AcceptedFileError';
+
+  /** @param reason is a clause. */
+  constructor(path: string, reason: string, cause?: unknown) {
+    super(`${path} ${reason}`, { cause });
+  }
+}
+
+export function unreadableFile(path: string, cause: unknown): AcceptedFileError {
+  return new AcceptedFileError(path, `cannot be read: ${messageOf(cause)}`, cause);
+}
+
+export function unwritableFile(path: string, cause: unknown): AcceptedFileError {
+  const cure = 'let Plugboard write there, or set `acceptedFile`';
+  return new AcceptedFileError(path, `cannot be written: ${messageOf(cause)}; ${cure}`, cause);
+}
+
+/** @param what is a clause. */
+export function corruptFile(path: string, what: string): AcceptedFileError {
+  const cure = 'restore it, or delete it to accept what the servers offer next';
+  return new AcceptedFileError(path, `is not a file of accepted tools (${what}): ${cure}`);
 }
 
 /** For operators. The kernel adds the name of the entry. */
@@ -27,7 +57,7 @@ export function otherProtocol(peer: string, error: unknown): string {
 
 /** The server answered the first request with an error of HTTP. @param text what it said. */
 export function statusAtStart(peer: string, status: number, text: string): string {
-  const cure = status === 401 || status === 403 ? 'check `headers`' : 'check `url`, or the server';
+  const cure = status === 401 || status === 403 ? 'check `headers` or `auth`' : 'check `url`, or the server';
   return `${peer} answered HTTP ${status}: ${cure}${text === '' ? '' : `; it said: ${text}`}`;
 }
 
@@ -51,26 +81,28 @@ export function stopped(entry: string): McpServerError {
 
 export function callLost(entry: string, cause: unknown): McpServerError {
   const what = `the MCP server of ${entry} ended during this call and is being restarted`;
-  return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause);
+  return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause, 'unknown');
 }
 
 /** The connection to a server of a URL broke after the call was sent. */
 export function callBroken(entry: string, cause: unknown): McpServerError {
   const what = `the connection to the MCP server of ${entry} broke during this call`;
-  return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause);
+  return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause, 'unknown');
 }
 
 /** The server answered with a status of HTTP. @param text what it said. */
 export function answeredStatus(entry: string, status: number, text: string, cause: unknown): McpServerError {
-  const effect = status >= 500 ? ': whether the call took effect is unknown' : '';
+  const isUnknown = status >= 500;
+  const effect = isUnknown ? ': whether the call took effect is unknown' : '';
   const said = text === '' ? '' : `; it said: ${text}`;
-  return new McpServerError('mcp_call_refused', `the MCP server of ${entry} answered HTTP ${status}${effect}${said}`, cause);
+  const message = `the MCP server of ${entry} answered HTTP ${status}${effect}${said}`;
+  return new McpServerError('mcp_call_refused', message, cause, isUnknown ? 'unknown' : undefined);
 }
 
 /** The server began an MCP task in place of a result. */
 export function answeredTask(entry: string): McpServerError {
   const message = `the MCP server of ${entry} answered with an MCP task, which is not supported: whether the call took effect is unknown`;
-  return new McpServerError('mcp_call_refused', message);
+  return new McpServerError('mcp_call_refused', message, undefined, 'unknown');
 }
 
 /** The server answered with an error. @param text its message. */
@@ -90,7 +122,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message.replace(/^(MCP error -?\d+: ?)+/, '') : String(error);
 }
 
-/** What the SDK throws for an answer that does not match: issues, not always an `Error`. */
+/** The SDK lists all that does not match, over many lines. */
 function isSchemaError(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'issues' in error;
+  return error instanceof SdkError && error.code === SdkErrorCode.InvalidResult && error.message.includes('\n');
 }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import type { Clock } from '@plugboard/kernel';
 import type { Account } from '@plugboard/kernel/contracts';
 import { HttpFailure } from './http-failure.js';
@@ -20,13 +21,21 @@ export interface Exchange {
 /** The exchange that the SDK calls `fetch` for. */
 export const currentExchange = new AsyncLocalStorage<Exchange>();
 
-interface FetchOptions {
+/** `fetch`, as the SDK calls it. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+interface OpenOptions {
+  readonly clock: Clock;
+  /** Resolves names to addresses that may be connected to; by default any. */
+  readonly lookup?: LookupFunction;
+  /** The server was not reached. @param failure says why. */
+  readonly onAway?: (failure: HttpFailure) => void;
+}
+
+interface FetchOptions extends OpenOptions {
   /** The address of the server, from the configuration file. */
   readonly url: URL;
-  readonly clock: Clock;
   readonly newAccount: () => Account;
-  /** The server was not reached. @param failure says why. */
-  readonly onAway: (failure: HttpFailure) => void;
 }
 
 /**
@@ -34,7 +43,7 @@ interface FetchOptions {
  * redirect: what a server names is never contacted (S-07). Each connection serves one request, so
  * that none is lost on a connection that the server was about to close.
  */
-export function fetchFor(options: FetchOptions): (url: string | URL, init?: RequestInit) => Promise<Response> {
+export function fetchFor(options: FetchOptions): Fetch {
   return async (target, init = {}) => {
     const url = new URL(target);
     if (url.origin !== options.url.origin) throw new Error(`it leads to ${url.origin}, which is another server`);
@@ -47,7 +56,12 @@ export function fetchFor(options: FetchOptions): (url: string | URL, init?: Requ
   };
 }
 
-async function open(url: URL, init: RequestInit, signal: AbortSignal, options: FetchOptions): Promise<IncomingMessage> {
+/**
+ * Sends one request on a connection of its own.
+ * @throws HttpFailure, or the signal's reason.
+ */
+export async function open(url: URL, init: RequestInit, signal: AbortSignal, options: OpenOptions): Promise<IncomingMessage> {
+  const { clock, lookup, onAway = () => {} } = options;
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const body = typeof init.body === 'string' ? init.body : undefined;
   const isPlain = url.protocol === 'http:';
@@ -56,8 +70,14 @@ async function open(url: URL, init: RequestInit, signal: AbortSignal, options: F
   let isConnected = false;
   let isLate = false;
   const start = isPlain ? requestHttp : requestHttps;
-  const request = start(url, { method: init.method ?? 'GET', headers: { ...headers, ...length }, agent: false, signal });
-  const timer = options.clock.after(CONNECT_LIMIT, () => {
+  const request = start(url, {
+    method: init.method ?? 'GET',
+    headers: { ...headers, ...length },
+    agent: false,
+    signal,
+    ...(lookup && { lookup }),
+  });
+  const timer = clock.after(CONNECT_LIMIT, () => {
     isLate = true;
     request.destroy();
   });
@@ -74,15 +94,29 @@ async function open(url: URL, init: RequestInit, signal: AbortSignal, options: F
     if (isConnected) return reject(new HttpFailure('broken', 'the connection broke', error));
     const reason = isLate ? `no connection within ${CONNECT_LIMIT / 1000} s` : describe(error);
     const failure = new HttpFailure('away', `${url.origin} cannot be reached: ${reason}`, error);
-    options.onAway(failure);
+    onAway(failure);
     reject(failure);
   });
   request.end(body);
   return promise;
 }
 
-/** Node.js reports several addresses that failed as one error without a message. */
-function describe(error: Error & { readonly errors?: readonly Error[] }): string {
+/** What OpenSSL reports of a certificate whose authority is not known here. */
+const UNTRUSTED: ReadonlySet<unknown> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function describe(error: NodeJS.ErrnoException & { readonly errors?: readonly Error[] }): string {
+  if (UNTRUSTED.has(error.code)) {
+    const cure = 'start Plugboard with NODE_EXTRA_CA_CERTS set to the file of its authority (PEM)';
+    const [reason] = error.message.split(';'); // a hint of Node.js follows
+    return `its certificate is not trusted (${reason}): ${cure}`;
+  }
+  // Node.js reports several addresses that failed as one error without a message.
   return error.message === '' ? (error.errors?.[0]?.message ?? error.name) : error.message;
 }
 
@@ -97,11 +131,19 @@ async function* watched(body: AsyncGenerator<Uint8Array>, exchange: Exchange | u
 
 function responseOf(response: IncomingMessage, body: AsyncGenerator<Uint8Array>): Response {
   const { statusCode: status = 500 } = response;
+  const headers = headersOf(response);
+  const hasBody = !WITHOUT_BODY.has(status);
+  if (!hasBody) response.destroy();
+  return new Response(hasBody ? ReadableStream.from(body) : null, { status, headers });
+}
+
+/** The statuses whose `Response` has no body. */
+export const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
+export function headersOf(response: IncomingMessage): Headers {
   const headers = new Headers();
   for (const [name, values] of Object.entries(response.headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value);
   }
-  const hasBody = status !== 204 && status !== 205 && status !== 304;
-  if (!hasBody) response.destroy();
-  return new Response(hasBody ? ReadableStream.from(body) : null, { status, headers });
+  return headers;
 }

@@ -1,11 +1,4 @@
-import {
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  type StandardSchemaV1,
-  type Tool,
-} from '@modelcontextprotocol/client';
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type Tool } from '@modelcontextprotocol/client';
 import type { ToolCall } from '@plugboard/kernel';
 import type { Account, Timer } from '@plugboard/kernel/contracts';
 import {
@@ -18,12 +11,13 @@ import {
   otherProtocol,
   statusAtStart,
 } from '../errors/errors.js';
+import { ANY_RESULT } from '../protocol/any-result.js';
 import { NO_LIMIT } from '../protocol/client-info.js';
 import type { ConnectionEvents, McpConnection } from '../protocol/mcp-connection.js';
-import { withOwnSignal } from '../protocol/own-signal.js';
+import { unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
 import { progressOf } from '../protocol/progress.js';
 import { readList, type ToolList } from '../protocol/tool-list.js';
-import { fetchFor } from './fetch.js';
+import { type Fetch, fetchFor } from './fetch.js';
 import { annotationFault } from './header-annotations.js';
 import { HttpFailure } from './http-failure.js';
 import { HttpSession, type HttpSessionOptions } from './http-session.js';
@@ -47,12 +41,9 @@ export interface HttpConnectionOptions extends Omit<HttpSessionOptions, 'fetch'>
   /** Creates the account of the memory that one response takes. */
   readonly newAccount: () => Account;
   readonly redact: (text: string) => string;
+  /** Adds what identifies Plugboard to the server to each request. */
+  readonly authorize?: ((fetch: Fetch, stopping: AbortSignal) => Fetch) | undefined;
 }
-
-/** Results are checked where they are converted. */
-const ANY: StandardSchemaV1<unknown, Readonly<Record<string, unknown>>> = {
-  '~standard': { version: 1, vendor: 'plugboard', validate: (value) => ({ value: value as Readonly<Record<string, unknown>> }) },
-};
 
 /**
  * A server that is reached over HTTP, in either era of MCP.
@@ -78,11 +69,12 @@ export class HttpConnection implements McpConnection {
   #ending: string | undefined;
 
   constructor(options: HttpConnectionOptions, events: ConnectionEvents) {
-    const { url, clock, newAccount } = options;
+    const { url, clock, newAccount, stopping, authorize } = options;
     this.#options = options;
     this.#events = events;
     this.#peer = `${url.origin}${url.pathname}`;
-    this.#fetch = fetchFor({ url, clock, newAccount, onAway: (failure) => this.#end(failure.message) });
+    const fetch = fetchFor({ url, clock, newAccount, onAway: (failure) => this.#end(failure.message) });
+    this.#fetch = authorize?.(fetch, stopping) ?? fetch;
     this.#session = this.#newSession();
   }
 
@@ -116,7 +108,7 @@ export class HttpConnection implements McpConnection {
     const send = () =>
       this.#inSession(call.signal, ({ client, isOld }, signal) => {
         const options = { signal, timeout: NO_LIMIT, onprogress };
-        if (isOld) return client.request({ method: 'tools/call', params }, ANY, options);
+        if (isOld) return client.request({ method: 'tools/call', params }, ANY_RESULT, options);
         const inputSchema = this.#schemas.get(name) ?? { type: 'object' };
         return client.callTool(params, { ...options, toolDefinition: { name, inputSchema } });
       });
@@ -167,7 +159,7 @@ export class HttpConnection implements McpConnection {
       const page = await this.#inSession(signal, async ({ client }, signal) => {
         if (!client.getServerCapabilities()?.tools) return { tools: [] };
         const params = cursor === undefined ? {} : { cursor };
-        return client.request({ method: 'tools/list', params }, ANY, { signal, timeout: NO_LIMIT });
+        return client.request({ method: 'tools/list', params }, ANY_RESULT, { signal, timeout: NO_LIMIT });
       });
       if ('ttlMs' in page && typeof page.ttlMs === 'number') age = Math.min(age, page.ttlMs);
       return page;
@@ -279,11 +271,4 @@ function textOf(error: SdkHttpError): string {
   const { status, data } = error;
   const text = status >= 300 && status < 400 ? messageOf(error) : data.text;
   return typeof text === 'string' ? text.slice(0, MAX_TEXT).trim() : '';
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    promise.then(resolve, reject);
-  });
 }

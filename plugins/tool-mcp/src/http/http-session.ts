@@ -2,6 +2,7 @@ import { Client } from '@modelcontextprotocol/client';
 import type { Clock, IdSource } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import { CLIENT, NO_LIMIT } from '../protocol/client-info.js';
+import type { Fetch } from './fetch.js';
 import { HttpTransport } from './http-transport.js';
 import type { KnownRevision } from './known-revision.js';
 
@@ -19,7 +20,7 @@ const STREAM_LOST = /^Maximum reconnection attempts/;
 export interface HttpSessionOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
+  readonly fetch: Fetch;
   readonly revision: KnownRevision;
   readonly clock: Clock;
   readonly ids: IdSource;

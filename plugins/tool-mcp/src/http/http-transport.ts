@@ -8,7 +8,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import type { Clock, IdSource } from '@plugboard/kernel';
-import { currentExchange, type Exchange } from './fetch.js';
+import { currentExchange, type Exchange, type Fetch } from './fetch.js';
 import { HttpFailure } from './http-failure.js';
 
 /** Milliseconds between two attempts to open a stream again. */
@@ -21,7 +21,7 @@ const INTERNAL_ERROR = -32603;
 interface HttpTransportOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
+  readonly fetch: Fetch;
   readonly clock: Clock;
   readonly ids: IdSource;
 }

@@ -14,12 +14,18 @@ const CHUNK = 65_536;
  * stream. What is held of it is reserved first, and while there is no memory, nothing is read. The
  * body of an error is cut.
  *
+ * @param maximum bytes of the largest message.
  * @throws HttpFailure if a message is larger, or the connection breaks.
  */
-export async function* readBody(response: IncomingMessage, account: Account, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* readBody(
+  response: IncomingMessage,
+  account: Account,
+  signal: AbortSignal,
+  maximum = MAX_MESSAGE_BYTES,
+): AsyncGenerator<Uint8Array> {
   const isError = (response.statusCode ?? 0) >= 400;
   const isStream = isEventStream(response.headers['content-type']);
-  const limit = Math.min(MAX_MESSAGE_BYTES, Math.floor(account.limit / Account.costOf(1)) - CHUNK);
+  const limit = Math.min(maximum, Math.floor(account.limit / Account.costOf(1)) - CHUNK);
   const leave = account.hold();
   let reserved = 0;
   let size = 0;

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { Clock, Logger } from '@plugboard/kernel';
 import { Account } from '@plugboard/kernel/contracts';
 import type { McpTransport } from '../protocol/mcp-transport.js';

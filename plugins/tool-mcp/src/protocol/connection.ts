@@ -1,8 +1,7 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
-import { type ClientRequest, ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Client, type Request, type RequestOptions } from '@modelcontextprotocol/client';
 import type { ToolCall } from '@plugboard/kernel';
 import { noAnswerInTime, otherProtocol } from '../errors/errors.js';
+import { ANY_RESULT } from './any-result.js';
 import { CLIENT, NO_LIMIT } from './client-info.js';
 import type { ConnectionEvents, McpConnection } from './mcp-connection.js';
 import type { McpTransport } from './mcp-transport.js';
@@ -19,7 +18,7 @@ export class Connection implements McpConnection {
     this.#transport = transport;
     this.#client.onclose = events.ended;
     this.#client.onerror = events.violation;
-    this.#client.setNotificationHandler(ToolListChangedNotificationSchema, events.toolsChanged);
+    this.#client.setNotificationHandler('notifications/tools/list_changed', () => events.toolsChanged());
   }
 
   /** Opens the transport and initializes the session. */
@@ -44,8 +43,10 @@ export class Connection implements McpConnection {
     meta: Readonly<Record<string, unknown>>,
     call: ToolCall,
   ): Promise<Readonly<Record<string, unknown>>> {
-    return this.#request({ method: 'tools/call', params: { name, arguments: input, _meta: meta } }, call.signal, (progress) =>
-      call.progress(...progressOf(progress)),
+    return this.#request(
+      { method: 'tools/call', params: { name, arguments: input, _meta: { ...meta } } },
+      call.signal,
+      (progress) => call.progress(...progressOf(progress)),
     );
   }
 
@@ -70,10 +71,9 @@ export class Connection implements McpConnection {
     return this.#transport.close();
   }
 
-  /** Checks only that the answer is an object; the caller checks its content. */
-  #request(request: ClientRequest, signal: AbortSignal, onprogress?: RequestOptions['onprogress']) {
+  #request(request: Request, signal: AbortSignal, onprogress?: RequestOptions['onprogress']) {
     return withOwnSignal(signal, (signal) =>
-      this.#client.request(request, ResultSchema, { signal, timeout: NO_LIMIT, ...(onprogress && { onprogress }) }),
+      this.#client.request(request, ANY_RESULT, { signal, timeout: NO_LIMIT, ...(onprogress && { onprogress }) }),
     );
   }
 }

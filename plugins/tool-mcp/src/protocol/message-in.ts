@@ -1,4 +1,4 @@
-import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import { type JSONRPCMessage, ProtocolErrorCode, parseJSONRPCMessage } from '@modelcontextprotocol/client';
 
 /**
  * Parses a line; undefined if it is not a message. An answer with an id but in an unknown form
@@ -11,11 +11,17 @@ export function messageIn(line: string): JSONRPCMessage | undefined {
   } catch {
     return undefined;
   }
-  const message = JSONRPCMessageSchema.safeParse(value);
-  if (message.success) return message.data;
+  try {
+    return parseJSONRPCMessage(value);
+  } catch {
+    return unreadableAnswer(value);
+  }
+}
+
+function unreadableAnswer(value: unknown): JSONRPCMessage | undefined {
   if (typeof value !== 'object' || value === null || !('id' in value) || 'method' in value) return undefined;
   if (typeof value.id !== 'number' && typeof value.id !== 'string') return undefined;
-  const error = { code: ErrorCode.InternalError, message: 'the MCP server sent an invalid JSON-RPC answer' };
+  const error = { code: ProtocolErrorCode.InternalError, message: 'the MCP server sent an invalid JSON-RPC answer' };
   return { jsonrpc: '2.0', id: value.id, error };
 }
 
@@ -33,5 +39,5 @@ export function errorForCut(beginning: string, end: string, limit: number): JSON
   const [, id] = BEGINNING.exec(beginning) ?? END.exec(end) ?? [];
   if (id === undefined) return undefined;
   const message = `the result is larger than ${limit / 2 ** 20} MiB and was not read; ask for less of it`;
-  return { jsonrpc: '2.0', id: Number(id), error: { code: ErrorCode.InternalError, message } };
+  return { jsonrpc: '2.0', id: Number(id), error: { code: ProtocolErrorCode.InternalError, message } };
 }

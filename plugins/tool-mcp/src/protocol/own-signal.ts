@@ -10,3 +10,11 @@ export async function withOwnSignal<T>(signal: AbortSignal, work: (signal: Abort
     signal.removeEventListener('abort', abort);
   }
 }
+
+/** Waits for work that goes on when the signal, one of the caller's own, is aborted. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}

@@ -8,24 +8,30 @@ interface Declared {
   readonly digest: string;
 }
 
-interface ToolChanges {
+export interface ToolChanges {
   readonly added: readonly Declared[];
   readonly changed: readonly Declared[];
   readonly removed: readonly string[];
 }
 
+/** A tool's declaration, without what runs it. */
+export type Declaration = Omit<Tool, 'run'>;
+
+/** The digests of tools, by name. */
+export function digestsOf(tools: readonly Declaration[]): ReadonlyMap<string, string> {
+  return new Map(tools.map((tool) => [tool.name, digestOf(tool)]));
+}
+
 /** What is different between two lists, whatever their order; undefined if nothing is. */
-export function toolChanges(before: readonly Tool[], after: readonly Tool[]): ToolChanges | undefined {
-  const old = new Map(before.map((tool) => [tool.name, digestOf(tool)]));
-  const now = after.map((tool) => ({ name: tool.name, digest: digestOf(tool) }));
-  const added = now.filter(({ name }) => !old.has(name));
-  const changed = now.filter(({ name, digest }) => old.has(name) && old.get(name) !== digest);
-  for (const { name } of now) old.delete(name);
-  const removed = [...old.keys()];
+export function toolChanges(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ToolChanges | undefined {
+  const now = [...after].map(([name, digest]) => ({ name, digest }));
+  const added = now.filter(({ name }) => !before.has(name));
+  const changed = now.filter(({ name, digest }) => before.has(name) && before.get(name) !== digest);
+  const removed = [...before.keys()].filter((name) => !after.has(name));
   return added.length + changed.length + removed.length === 0 ? undefined : { added, changed, removed };
 }
 
-function digestOf({ name, description, inputSchema, effect }: Tool): string {
+function digestOf({ name, description, inputSchema, effect }: Declaration): string {
   const declaration = JSON.stringify({ name, description, inputSchema, effect }, sorted);
   return `sha256:${createHash('sha256').update(declaration).digest('hex')}`;
 }

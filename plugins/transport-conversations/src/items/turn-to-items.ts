@@ -95,7 +95,7 @@ function itemsOfCall(call: ToolCallPart, at: ItemPlace, view: TurnView): Item[] 
   const tool = known?.tool ?? agentTool(call, result, view);
   if (!tool) return [functionCall(at, call.id, call.function)];
   if (known?.state === 'waiting' && known.approval !== undefined)
-    return [approvalRequest(known.approval, tool, call.function.arguments, view)];
+    return [approvalRequest(known.approval, tool, known.arguments ?? call.function.arguments, view)];
   return mcpCall(itemId('mcp', at), tool, call.function.arguments, result, known, view);
 }
 
@@ -110,7 +110,7 @@ function mcpCall(
 ): Item[] {
   if (toolVisibility === 'none') return [];
   const isFull = toolVisibility === 'full';
-  const hasFailed = known?.state === 'failed';
+  const hasFailed = known?.state === 'failed' || known?.state === 'unknown';
   const answer = isFull && result ? textOf(result.content) : null;
   const item = {
     id,
@@ -149,17 +149,18 @@ function resultItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[
   if (call?.type === 'custom')
     return [{ id: itemId('ctco', at), type: 'custom_tool_call_output', call_id: call.id, output: text }];
   if (call) return [output(at, message.tool_call_id, text)];
-  return decidedItems(message, at, view) ?? [output(at, message.tool_call_id, text)];
+  return earlierItems(message, at, view) ?? [output(at, message.tool_call_id, text)];
 }
 
 /**
- * The decision about a call of an earlier turn, and the call, if it was approved. Undefined if the
- * result is another.
+ * The decision about a call of an earlier turn, and the call, if it was approved; the call alone,
+ * if its process died. Undefined if the result is another.
  */
-function decidedItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] | undefined {
+function earlierItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item[] | undefined {
   const known = view.index.recordOf(message.tool_call_id);
   const decision = view.index.decisionOf(message.tool_call_id);
-  if (!decision) return undefined;
+  const call = known?.tool && mcpCall(itemId('mcp', at), known.tool, known.arguments ?? '', message, known, view);
+  if (!decision) return call;
   const { approval, approve, by, reason = by === 'person' ? null : textOf(message.content) } = decision;
   const decided = {
     id: itemId('mcpar', at),
@@ -168,8 +169,7 @@ function decidedItems(message: ToolMessage, at: ItemPlace, view: TurnView): Item
     approve,
     reason,
   };
-  if (!known?.tool) return [decided];
-  return [decided, ...mcpCall(itemId('mcp', at), known.tool, known.arguments ?? '', message, known, view)];
+  return [decided, ...(call ?? [])];
 }
 
 /**

@@ -20,11 +20,23 @@ export function parseTurnId(id: string): TurnPlace | undefined {
   return digest === undefined ? undefined : { conversation: CONVERSATION_PREFIX + digest, turn: Number(turn) };
 }
 
+type Facts = ReturnType<typeof turnFacts>;
+
+/** A turn as `GET /v1/conversations/{id}/turns` lists it. */
+interface TurnEntry extends Omit<Facts, 'queued_ms'> {
+  readonly id: string;
+  readonly object: 'conversation.turn';
+  readonly turn: number;
+  readonly status: 'completed' | 'incomplete';
+  readonly incomplete_details: { readonly reason: string } | null;
+  readonly queued_ms: number | null;
+}
+
 /**
  * A turn of a conversation, and what happened in it. Shows of its calls and reasoning what its
  * items show. Of a turn without a record only its number is known.
  */
-export function turnEntry({ turn, messages, record }: ConversationTurn, view: ItemView) {
+export function turnEntry({ turn, messages, record }: ConversationTurn, view: ItemView): TurnEntry {
   const { conversation, toolVisibility: visibility } = view;
   const id = turnId({ conversation, turn });
   if (!record) return { ...UNKNOWN, id, turn };
@@ -37,7 +49,7 @@ export function turnEntry({ turn, messages, record }: ConversationTurn, view: It
   });
   return {
     id,
-    object: 'conversation.turn' as const,
+    object: 'conversation.turn',
     turn,
     ...facts,
     status: reason === undefined ? 'completed' : 'incomplete',
@@ -45,7 +57,7 @@ export function turnEntry({ turn, messages, record }: ConversationTurn, view: It
   };
 }
 
-const UNKNOWN = {
+const UNKNOWN: Omit<TurnEntry, 'id' | 'turn'> = {
   object: 'conversation.turn',
   created_at: null,
   created_at_ms: null,
@@ -57,7 +69,7 @@ const UNKNOWN = {
   steps: [],
   calls: [],
   decisions: [],
-} as const;
+};
 
 /** The reason that the response of the turn gave; `shutdown` if the process died. */
 function incompleteReason({ reason, limit, usage }: TurnRecord): string | undefined {

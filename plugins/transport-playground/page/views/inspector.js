@@ -14,6 +14,9 @@ const MAX_ROWS = 500;
 /** The event log follows the newest while its end is at most this many pixels away. */
 const NEAR_END = 40;
 
+/** Labels of events that come with each piece of a text. */
+const DELTAS = /\.delta$|^svc:nested text$/;
+
 /** Whether the reader of the event log is at its end. */
 let isFollowing = true;
 
@@ -73,7 +76,7 @@ function events(view) {
   const { entries } = app.log;
   const turn = view.eventsOf && app.chat.turns.includes(view.eventsOf) ? view.eventsOf : undefined;
   const shown = entries.filter(
-    ({ label, run }) => (showsDeltas || !label.endsWith('.delta')) && (!turn || (run && turn.responses.includes(run.responseId))),
+    ({ label, run }) => (showsDeltas || !DELTAS.test(label)) && (!turn || (run && turn.responses.includes(run.responseId))),
   );
   const rows = shown.slice(-MAX_ROWS);
   return html`

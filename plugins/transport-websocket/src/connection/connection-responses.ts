@@ -101,8 +101,8 @@ export class ConnectionResponses {
   }
 
   /**
-   * Cancels a response that the caller can reach, on whichever server, or a watched turn. Does nothing for any other id.
-   * The scopes are those of `POST /v1/responses/{id}/cancel` and of
+   * Cancels a response that the caller can reach, on whichever server, or a watched turn. Does
+   * nothing for any other id. The scopes are those of `POST /v1/responses/{id}/cancel` and of
    * `POST /v1/conversations/{id}/cancel` (S-76).
    */
   async cancel(id: string): Promise<void> {

@@ -25,6 +25,8 @@ export function sizeOfEvent(event: AgentEvent | ModelEvent): number {
       return sizeOfEvent(event.call);
     case 'extra':
       return sizeOfValue(event.extra);
+    case 'nested':
+      return event.events.reduce((sum, inner) => sum + VALUE_SIZE + sizeOfEvent(inner), 0);
     case 'end':
       return sizeOfValue(event.extra) + (event.rawReason?.length ?? 0) + (event.stopSequence?.length ?? 0);
     case 'finished':

@@ -10,6 +10,7 @@ import type {
 import { type ModelInterceptor, type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../../config.js';
 import { agentOf } from '../directory/agent.js';
+import { checkCycles } from '../directory/check-cycles.js';
 import { checkParams } from '../directory/check-params.js';
 import { Directory } from '../directory/directory.js';
 import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
@@ -41,6 +42,7 @@ export class AgentRevision {
   readonly toolInterceptors: Extensions<ToolInterceptor>;
   readonly #settings: RuntimeSettings;
   readonly #connectors: Extensions<ModelConnector>;
+  readonly #tools: Extensions<ToolSource>;
 
   /**
    * @param failures shared by all revisions.
@@ -50,9 +52,9 @@ export class AgentRevision {
     const { settings, models, interceptors, toolInterceptors, modelInterceptors } = configuration;
     this.#settings = settings;
     this.#connectors = fixedView(models);
-    const tools = fixedView(configuration.tools);
-    this.directory = new Directory(settings, this.#connectors, tools, resolvePath);
-    this.toolboxes = new Toolboxes(tools, log);
+    this.#tools = fixedView(configuration.tools);
+    this.directory = new Directory(settings, this.#connectors, this.#tools, resolvePath);
+    this.toolboxes = new Toolboxes(this.#tools, log);
     this.models = new ModelCalls(this.#connectors, fixedView(modelInterceptors), clock, ids, log, failures);
     this.interceptors = fixedView(interceptors);
     this.toolInterceptors = fixedView(toolInterceptors);
@@ -60,7 +62,8 @@ export class AgentRevision {
 
   /** Finds mistakes that appear only together with running models and tools. */
   async problems(signal: AbortSignal): Promise<readonly ConfigProblem[]> {
-    const problems = checkParams(this.#settings.agents, this.#connectors);
+    const { agents } = this.#settings;
+    const problems = [...checkParams(agents, this.#connectors), ...checkCycles(agents, this.#tools)];
     for (const { name, tools } of this.directory.agents()) {
       for (const { path, message } of await this.toolboxes.problems(tools, signal)) {
         problems.push({ path: ['agents', name, 'tools', ...path], message });

@@ -12,7 +12,9 @@ import {
 import { ModelInterceptors, type Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../../config.js';
+import { checkCycles } from '../directory/check-cycles.js';
 import { checkParams } from '../directory/check-params.js';
+import { checkTools } from '../directory/check-tools.js';
 import type { ConnectionFailures } from '../model/model-calls.js';
 import { AgentRevision, type Configuration } from './agent-revision.js';
 
@@ -36,9 +38,14 @@ export class CurrentAgents {
     return this.#revision;
   }
 
-  /** Finds parameters that no model of an agent supports. */
+  /**
+   * Finds parameters that no model of an agent supports, tools that its entries do not have, and
+   * agents that ask in a circle.
+   */
   verify(): readonly ConfigProblem[] {
-    return checkParams(this.#initial.settings.agents, this.#initial.models);
+    const { settings, models, tools } = this.#initial;
+    const { agents } = settings;
+    return [...checkParams(agents, models), ...checkTools(agents, tools), ...checkCycles(agents, tools)];
   }
 
   /**

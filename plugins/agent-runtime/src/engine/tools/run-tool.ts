@@ -1,6 +1,16 @@
-import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
+import type {
+  AgentEvent,
+  Clock,
+  Contribution,
+  InterceptedCall,
+  Tool,
+  ToolCall,
+  ToolInterceptor,
+  ToolOutput,
+  ToolSource,
+} from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
-import { InterceptorFailed, Postponed, runIntercepted, ToolRefused } from './intercept-tool.js';
+import { InterceptorFailed, Postponed, runIntercepted, ToolRefused, type WaitingChild } from './intercept-tool.js';
 import { completeArguments } from './tool-arguments.js';
 import type { AgentTool } from './toolbox.js';
 
@@ -14,9 +24,47 @@ export interface ToolOutcome {
   /** As data URLs. */
   readonly images: readonly string[];
   readonly isError: boolean;
+  /** Whether the call took effect is unknown, and `content` says so. */
+  readonly effect?: 'unknown';
+}
+
+/** What is known of a call while it runs. */
+interface Attempt {
+  /** What became of the attempt before, if its answer was lost. */
+  readonly lost: ToolOutcome | undefined;
+  /** Whether the tool has been called. */
+  hasBegun: boolean;
+  /** Whether the tool says that its answer was lost. */
+  isLost: boolean;
+}
+
+/**
+ * Takes events of a turn that a call started. If it returns a promise, the sender must wait for it.
+ */
+export type NestEvents = (event: Extract<AgentEvent, { type: 'nested' }>) => Promise<void> | undefined;
+
+/** A running call of a tool that asks an agent. */
+export interface AskingCall {
+  /** As the tool receives it. */
+  readonly call: ToolCall;
+  readonly entry: string;
+  readonly asks: NonNullable<ToolSource['asks']>;
+  /** Takes the events of the turn that the call starts. */
+  readonly nest: NestEvents;
+  /** Of a call that waited for a person: how its turn goes on. */
+  readonly resumed: unknown;
+}
+
+/** What became of the turn that a call started. */
+export interface AskedTurn {
+  readonly waiting: WaitingChild | undefined;
+  /** The call has ended. */
+  end(): void;
 }
 
 interface ToolRunOptions {
+  /** Called before the tool is run for the first time. */
+  readonly onBegin?: (() => Promise<void>) | undefined;
   /** Whether interceptors can let the call wait for a person. */
   readonly mayPostpone: boolean;
   /** The only arguments that may run, as JSON. */
@@ -27,15 +75,30 @@ interface ToolRunOptions {
   readonly clock: Clock;
   /** Aborts when the turn must end. */
   readonly turnSignal: AbortSignal;
+  /** Called with the call of a tool that asks an agent. */
+  onAsking(asking: Pick<AskingCall, 'call' | 'entry' | 'asks'>): AskedTurn;
   /** Called just before the tool starts. @throws TurnError if it must not. */
   assertLease(): void;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
   onAborted(ended: Promise<void>): void;
 }
 
+/** What is known of a call while it runs. */
+interface Attempt {
+  /** What became of the attempt before, if its answer was lost. */
+  readonly lost: ToolOutcome | undefined;
+  /** Whether the tool has been called. */
+  hasBegun: boolean;
+  /** Whether the tool says that the answer was lost. */
+  isLost: boolean;
+}
+
 /**
  * Runs one tool call and its interceptors within the limits of the tool's entry. A failure of the
- * tool or of an interceptor is an outcome for the model.
+ * tool or of an interceptor is an outcome for the model. A call whose answer is lost is settled
+ * once, if that can do no harm: with the same key, and through its interceptors.
+ *
+ * @param lost what is known of the attempt before, if its answer was lost.
  * @throws the turn's reason if the turn ends.
  */
 export async function runTool(
@@ -43,36 +106,56 @@ export async function runTool(
   input: InterceptedCall['input'],
   call: Omit<ToolCall, 'signal'>,
   options: ToolRunOptions,
+  lost?: ToolOutcome,
 ): Promise<ToolOutcome | Postponed> {
   const { clock, turnSignal, onAborted } = options;
   const { limits } = tool;
   turnSignal.throwIfAborted();
+  if (lost && !canSettle(tool)) return lost;
+  const current: Attempt = { lost, hasBegun: false, isLost: false };
   const abort = new AbortController();
   const stopped = Promise.withResolvers<ToolOutcome>();
   let isOver = false;
+  let outcome: ToolOutcome | Postponed;
   const onTurnEnd = () => {
     abort.abort(turnSignal.reason);
     stopped.reject(turnSignal.reason);
   };
   turnSignal.addEventListener('abort', onTurnEnd, { once: true });
   const timer = clock.after(limits.timeout, () => {
-    const late = toolError(`The tool did not finish within ${limits.timeout / 1000} s and was stopped.`);
-    abort.abort(new Error(late.content));
-    stopped.resolve(late);
+    const late = `The tool did not finish within ${limits.timeout / 1000} s and was stopped.`;
+    abort.abort(new Error(late));
+    const isUnknown = current.hasBegun && tool.effect !== 'read';
+    stopped.resolve(isUnknown ? lostAnswer(tool, late) : (lost ?? toolError(late)));
   });
   // Progress after the end of the call is dropped.
   const progress = (message: string, fraction?: number) => {
     if (!isOver && !abort.signal.aborted) call.progress(message, fraction);
   };
-  const running = attempt(tool, input, { ...call, signal: abort.signal, progress }, options);
+  const own = { ...call, signal: abort.signal, progress };
+  const { entry, asks } = tool;
+  const asked = asks && options.onAsking({ call: own, entry, asks });
+  const running = attempt(tool, input, own, options, current);
   try {
-    return await Promise.race([running, stopped.promise]);
+    outcome = await Promise.race([running, stopped.promise]);
   } finally {
     isOver = true;
+    asked?.end();
     timer.cancel();
     turnSignal.removeEventListener('abort', onTurnEnd);
     if (abort.signal.aborted) onAborted(running.then(() => {}));
   }
+  if (asked?.waiting) return new Postponed(completeArguments(input, tool.tool.inputSchema), asked.waiting);
+  if (outcome instanceof Postponed || outcome.effect === undefined) return outcome;
+  if (!lost && canSettle(tool)) return runTool(tool, input, call, options, outcome);
+  if (tool.effect !== 'read') return outcome;
+  const { effect: _, ...known } = outcome;
+  return known;
+}
+
+/** Whether the outcome of a call whose answer is lost can be found out. */
+function canSettle({ effect, tool }: AgentTool): boolean {
+  return effect !== 'write' || tool.keyed === true || tool.verify !== undefined;
 }
 
 /** Never rejects: what the tool throws is an outcome, too. */
@@ -80,37 +163,98 @@ async function attempt(
   known: AgentTool,
   input: InterceptedCall['input'],
   call: ToolCall,
-  { interceptors, seesImages, mayPostpone, shown, assertLease }: ToolRunOptions,
+  options: ToolRunOptions,
+  current: Attempt,
 ): Promise<ToolOutcome | Postponed> {
-  const { tool, entry, effect, limits, log } = known;
+  const { tool, entry, limits, log } = known;
+  const { interceptors, onBegin, seesImages } = options;
+  const { lost } = current;
   try {
-    const start = (passed: InterceptedCall['input']) => {
-      assertLease();
-      return tool.run(passed, call);
-    };
-    if (interceptors.length === 0) return toOutcome(await start(input), limits.result, seesImages);
-    const intercepted = { ...call, entry, tool: tool.name, effect, input };
-    const validate = (changed: InterceptedCall['input']) => {
-      const checked = known.check(JSON.stringify(changed));
-      return 'fault' in checked ? checked.fault : undefined;
-    };
-    const textOf = (changed: InterceptedCall['input']) => completeArguments(changed, tool.inputSchema);
-    const run = async (passed: InterceptedCall['input']) => {
-      if (shown !== undefined && textOf(passed) !== shown) throw new Postponed(textOf(passed));
-      return start(passed);
-    };
-    const output = await runIntercepted(interceptors, intercepted, validate, run, mayPostpone ? () => textOf(input) : undefined);
-    return toOutcome(output, limits.result, seesImages);
+    let output: ToolOutput;
+    if (interceptors.length === 0 && !onBegin && !lost) {
+      options.assertLease();
+      current.hasBegun = true;
+      output = await tool.run(input, call);
+    } else output = await throughInterceptors(known, input, call, options, current);
+    const outcome = toOutcome(output, limits.result, seesImages);
+    if (current.isLost) return { ...outcome, effect: 'unknown' }; // an interceptor has caught the error
+    return lost && !current.hasBegun ? lost : outcome;
   } catch (error) {
     if (error instanceof Postponed) return error;
+    if (lost && !current.hasBegun) return lost;
     if (error instanceof ToolRefused) return toolError(truncate(error.message, limits.result));
-    if (!(error instanceof InterceptorFailed)) return toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result));
-    log.error(
-      { err: error.cause, entry: error.entry, tool: `${entry}/${tool.name}`, agent: call.agent },
-      'a tool interceptor failed',
-    );
-    return toolError('The tool failed: an internal error of the server; see its log for details.');
+    if (error instanceof InterceptorFailed) {
+      log.error(
+        { err: error.cause, entry: error.entry, tool: `${entry}/${tool.name}`, agent: call.agent },
+        'a tool interceptor failed',
+      );
+      const failure = 'The tool failed: an internal error of the server; see its log for details.';
+      return current.isLost ? lostAnswer(known, failure) : toolError(failure);
+    }
+    const failure = truncate(`The tool failed: ${messageOf(error)}`, limits.result);
+    // An error of the second attempt says nothing about the first one.
+    return lost || isAnswerLost(error) ? lostAnswer(known, failure) : toolError(failure);
   }
+}
+
+/** @throws Postponed, ToolRefused, InterceptorFailed, or the error of the tool. */
+function throughInterceptors(
+  known: AgentTool,
+  input: InterceptedCall['input'],
+  call: ToolCall,
+  options: ToolRunOptions,
+  current: Attempt,
+): Promise<ToolOutput> {
+  const { tool, entry, effect } = known;
+  const { interceptors, mayPostpone, shown } = options;
+  if (interceptors.length === 0) return callTool(tool, input, call, options, current);
+  const intercepted = { ...call, entry, tool: tool.name, effect, input };
+  const validate = (changed: InterceptedCall['input']) => {
+    const checked = known.check(JSON.stringify(changed));
+    return 'fault' in checked ? checked.fault : undefined;
+  };
+  const textOf = (changed: InterceptedCall['input']) => completeArguments(changed, tool.inputSchema);
+  const run = async (passed: InterceptedCall['input']) => {
+    if (shown !== undefined && textOf(passed) !== shown) throw new Postponed(textOf(passed));
+    return callTool(tool, passed, call, options, current);
+  };
+  const complete = mayPostpone && !current.lost ? () => textOf(input) : undefined;
+  return runIntercepted(interceptors, intercepted, validate, run, complete);
+}
+
+/** Runs the tool, or finds out what became of the attempt before. */
+async function callTool(
+  tool: Tool,
+  input: InterceptedCall['input'],
+  call: ToolCall,
+  { onBegin, assertLease }: ToolRunOptions,
+  current: Attempt,
+): Promise<ToolOutput> {
+  if (onBegin && !current.lost) {
+    await onBegin();
+    call.signal.throwIfAborted(); // its time may be over
+  }
+  assertLease();
+  current.hasBegun = true;
+  try {
+    const settled = current.lost && tool.verify ? await tool.verify(`${call.turnId}/${call.index}`, call) : undefined;
+    return settled ?? (await tool.run(input, call));
+  } catch (error) {
+    current.isLost = isAnswerLost(error);
+    throw error;
+  }
+}
+
+/** Whether an error of a tool says that its answer was lost. */
+function isAnswerLost(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'effect' in error && error.effect === 'unknown';
+}
+
+/** The outcome of a call whose answer was lost. Says what that means, unless the reason does. */
+function lostAnswer({ effect }: AgentTool, reason: string): ToolOutcome {
+  const isSaid = effect === 'read' || /whether (?:the call|it) took effect is unknown/i.test(reason);
+  const content = isSaid ? reason : `${reason.replace(/[.]?$/, '.')} Whether the call took effect is unknown.`;
+  return { ...toolError(content), effect: 'unknown' };
 }
 
 export function toolError(content: string): ToolOutcome {

@@ -9,11 +9,12 @@ export function listMistake(listed: unknown): string | undefined {
 export function toolMistake(item: unknown): string | undefined {
   const tool = (item ?? {}) as Partial<Record<keyof Tool, unknown>>;
   if (typeof tool.name !== 'string' || tool.name === '') return 'tools() returned a tool without a name';
-  const { name, description, inputSchema, run } = tool;
+  const { name, description, inputSchema, run, verify } = tool;
   if (typeof description !== 'string') return `the tool "${name}" has no description`;
   if (typeof inputSchema !== 'object' || inputSchema === null) return `the tool "${name}" has no inputSchema`;
   const { type = 'object' } = inputSchema as { readonly type?: unknown };
   if (type !== 'object') return `the inputSchema of the tool "${name}" must have the type "object"`;
   if (typeof run !== 'function') return `the tool "${name}" has no run()`;
+  if (verify !== undefined && typeof verify !== 'function') return `the member "verify" of the tool "${name}" is not a function`;
   return undefined;
 }

@@ -4,10 +4,13 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
-import { Postponed } from './intercept-tool.js';
+import { Postponed, type WaitingChild } from './intercept-tool.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
-import { runTool, type ToolOutcome, toolError } from './run-tool.js';
+import { type AskedTurn, type AskingCall, type NestEvents, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
+
+/** Nested events of a step's calls that wait for a slow reader. Beyond it, the senders wait. */
+const MAX_NESTED = 16;
 
 export interface ServerCall {
   readonly call: TurnToolCall;
@@ -25,10 +28,26 @@ export interface OwnedCall {
   readonly turnId: string;
   /** The caller of that turn. */
   readonly principal: Principal;
-  /** The only arguments that may run, as JSON. */
-  readonly shown: string;
-  /** Runs the call within the limits of its tool, or says what becomes of it instead. */
-  settle(tool: AgentTool | undefined, run: () => Promise<ToolOutcome | Postponed>): Promise<ToolOutcome | TurnApproval>;
+  /** The only arguments that may run, as JSON. Undefined: those of the call. */
+  readonly shown: string | undefined;
+  /** How the turn goes on that the call started, if a person had to decide about it. */
+  readonly resumed?: unknown;
+  /**
+   * Runs the call within the limits of its tool, or says what becomes of it instead.
+   * @param run receives what is known of the call if its answer was lost.
+   */
+  settle(
+    tool: AgentTool | undefined,
+    run: (lost?: ToolOutcome) => Promise<ToolOutcome | Postponed>,
+  ): Promise<ToolOutcome | TurnApproval>;
+}
+
+/** Keeps the calls of a turn that may write, for the case that the process dies. */
+export interface CallJournal {
+  /** Stores a call before its tool runs. @throws ToolRefused if that fails: it must not run. */
+  begin(call: ServerCall, tool: AgentTool): Promise<void>;
+  /** Stores the outcome of a call that has begun. Never rejects. */
+  end(call: ServerCall, outcome: ToolOutcome): Promise<void>;
 }
 
 interface ToolContext {
@@ -38,16 +57,23 @@ interface ToolContext {
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Takes calls that interceptors let wait. Absent if none can. */
   readonly pending: PostponedCalls | undefined;
+  /** A call of a tool that asks an agent begins: it may start turns until its end. */
+  onAsking(asking: AskingCall): AskedTurn;
+  /** Absent if no later process can go on with the calls. */
+  readonly journal?: CallJournal | undefined;
   /** @throws TurnError if the turn has lost its session: no tool starts then. */
   assertLease(): void;
 }
 
 export interface PostponedCalls {
+  /** Whether calls can wait. */
+  readonly canWait: boolean;
   /**
-   * A tool interceptor lets a call wait. Returns its result if it cannot.
+   * A tool interceptor lets a call wait, or the turn that it started. Returns its result if it
+   * cannot.
    * @param complete the arguments that would run, as JSON.
    */
-  postpone(call: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
+  postpone(call: ServerCall, tool: AgentTool, complete: string, child?: WaitingChild): ToolOutcome | TurnApproval;
 }
 
 /** What calls that run at the same time share. */
@@ -55,6 +81,7 @@ interface RunningCalls extends ToolContext {
   /** Aborts when the calls must end. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void;
+  readonly nest: NestEvents;
 }
 
 /** Runs the tool calls of one step concurrently. */
@@ -83,11 +110,19 @@ export class ToolRunner {
       arrived.push(event);
       wake();
     };
+    /** Resolves when what waits has been taken. */
+    let taken: PromiseWithResolvers<void> | undefined;
+    const nest: NestEvents = (event) => {
+      emit(event);
+      if (arrived.length < MAX_NESTED) return undefined;
+      taken ??= Promise.withResolvers();
+      return taken.promise;
+    };
     const end = new AbortController();
     const onTurnEnd = () => end.abort(turn.signal.reason);
     turn.signal.addEventListener('abort', onTurnEnd, { once: true });
     if (turn.signal.aborted) onTurnEnd();
-    const together = { ...context, emit, signal: end.signal };
+    const together = { ...context, emit, nest, signal: end.signal };
     for (const own of calls) {
       this.#result(own, together).then(
         (result) => {
@@ -106,6 +141,8 @@ export class ToolRunner {
         if (arrived.length > 0) {
           const batch = arrived;
           arrived = [];
+          taken?.resolve();
+          taken = undefined;
           yield batch;
         } else if (failure) throw failure.error;
         else {
@@ -118,6 +155,7 @@ export class ToolRunner {
       turn.signal.removeEventListener('abort', onTurnEnd);
       // The reader may stop before the end, for example when an interceptor throws.
       if (running > 0) end.abort(new Error('The turn has ended.'));
+      taken?.resolve();
     }
   }
 
@@ -138,11 +176,11 @@ export class ToolRunner {
     const span = startSpan('tool', () => ({ turn, id, name, arguments: written, entry, tool, headers }));
     try {
       const known = toolbox.tools.get(name);
-      const run = () => this.#outcome(own, known, running, headers);
+      const run = (lost?: ToolOutcome) => this.#outcome(own, known, running, headers, lost);
       let outcome = await (own.owned ? own.owned.settle(known, run) : run());
       if (outcome instanceof Postponed) {
         if (!known || !pending) throw outcome;
-        outcome = pending.postpone(own, known, outcome.input);
+        outcome = pending.postpone(own, known, outcome.input, outcome.child);
       }
       if ('type' in outcome) {
         span.end();
@@ -158,11 +196,13 @@ export class ToolRunner {
   }
 
   async #outcome(
-    { call, index, instead, owned }: ServerCall,
+    own: ServerCall,
     known: AgentTool | undefined,
-    { toolbox, agent, turn, interceptors, pending, signal, emit, assertLease }: RunningCalls,
+    { toolbox, agent, turn, interceptors, pending, journal, signal, emit, nest, onAsking, assertLease }: RunningCalls,
     headers: Record<string, string>,
+    lost: ToolOutcome | undefined,
   ): Promise<ToolOutcome | Postponed> {
+    const { call, index, instead, owned } = own;
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
       return toolError(`There is no tool "${call.name}". ${names === '' ? 'There are no tools' : `Available tools: ${names}`}.`);
@@ -175,16 +215,22 @@ export class ToolRunner {
     const { turnId, principal } = owned ?? { turnId: turn.id, principal: turn.principal };
     const caller = { principal, session, requestId, metadata };
     const context = { id: call.id, turnId, index, agent: agent.name, ...caller, headers, progress };
-    return runTool(known, checked.input, context, {
+    const kept = known.effect === 'read' || owned ? undefined : journal;
+    const options = {
       interceptors,
       mayPostpone: pending !== undefined && !owned,
       shown: owned?.shown,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
+      onAsking: (asking: Pick<AskingCall, 'call' | 'entry' | 'asks'>) => onAsking({ ...asking, nest, resumed: owned?.resumed }),
       assertLease,
-      onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
-    });
+      onBegin: kept && (() => kept.begin(own, known)),
+      onAborted: (ended: Promise<void>) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
+    };
+    const outcome = await runTool(known, checked.input, context, options, lost);
+    if (kept && !(outcome instanceof Postponed)) await kept.end(own, outcome);
+    return outcome;
   }
 }
 

@@ -11,6 +11,7 @@ import {
 } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
+import { unknownTool } from '../directory/check-tools.js';
 import { nameAtModel } from '../directory/tool-names.js';
 import { AcceptedTools, type JudgedTool } from './accepted-tools.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
@@ -27,6 +28,8 @@ interface ToolLimits {
 export interface AgentTool extends JudgedTool {
   readonly entry: string;
   readonly tool: Tool;
+  /** The agent that it asks, if it is one. */
+  readonly asks: ToolSource['asks'];
   readonly limits: ToolLimits;
   readonly check: ArgumentsValidator;
   /** The log for problems with the tool. */
@@ -133,12 +136,9 @@ export class Toolboxes {
       problems.push({ path: [], message: `${clash}; rename one of the entries, or list the tools to allow by name` }),
     );
     for (const [index, pattern] of patterns.entries()) {
-      const entry = toolEntry(pattern);
-      const wanted = pattern.slice(entry.length + 1);
-      const offered = listed.find(({ source }) => source.name === entry)?.tools.map(({ name }) => name);
-      if (!offered || wanted === '' || wanted === '*' || offered.includes(wanted)) continue;
-      const message = `unknown tool "${wanted}"; entry "${entry}" offers ${offered.join(', ') || 'nothing'}`;
-      problems.push({ path: [index], message });
+      const offered = listed.find(({ source }) => source.name === toolEntry(pattern))?.tools;
+      const message = offered && unknownTool(pattern, offered);
+      if (message !== undefined) problems.push({ path: [index], message });
     }
     return problems;
   }
@@ -213,7 +213,8 @@ export class Toolboxes {
       if (!check) continue;
       owners.set(name, own);
       const judged = this.#accepted.judge(value, tool);
-      tools.set(name, { ...judged, entry, tool, limits: toolLimits(shared), check, log: this.#log });
+      const limits = toolLimits(shared, value);
+      tools.set(name, { ...judged, entry, tool, asks: value.asks, limits, check, log: this.#log });
       declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
     }
     return { declarations: byName(declarations), tools };
@@ -256,6 +257,15 @@ export function toolboxWith(toolbox: Toolbox, declared: readonly ToolDeclaration
   return { declarations, tools: new Map([...toolbox.tools].filter(([name]) => names.has(name))) };
 }
 
+/** The tools of a turn so many levels below the first one of its tree (AG-1). */
+export function toolboxAt(level: number, toolbox: Toolbox): Toolbox {
+  const isTooDeep = (name: string) => (toolbox.tools.get(name)?.asks?.depth ?? Number.POSITIVE_INFINITY) <= level;
+  return toolboxWith(
+    toolbox,
+    toolbox.declarations.filter(({ name }) => !isTooDeep(name)),
+  );
+}
+
 /** Sorted tools: providers cache a request up to the first difference (AI-10). */
 export function byName(declarations: readonly ToolDeclaration[]): readonly ToolDeclaration[] {
   return declarations.toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -292,6 +302,6 @@ function isSameList(tools: readonly Tool[], others: readonly Tool[]): boolean {
 }
 
 /** @param shared the options of every entry under `tools`: `timeout` and `resultLimit`. */
-function toolLimits(shared: Readonly<Record<string, unknown>>): ToolLimits {
-  return { timeout: parseDuration(String(shared.timeout ?? '60s')), result: parseSize(String(shared.resultLimit ?? '64kb')) };
+function toolLimits(shared: Readonly<Record<string, unknown>>, { timeout = '60s' }: ToolSource): ToolLimits {
+  return { timeout: parseDuration(String(shared.timeout ?? timeout)), result: parseSize(String(shared.resultLimit ?? '64kb')) };
 }

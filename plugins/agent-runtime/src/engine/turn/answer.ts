@@ -22,8 +22,9 @@ export interface Answer {
  * @throws TurnError, or another error, which is a defect.
  */
 export async function answer(context: TurnContext, begun: BegunTurn): Promise<Answer> {
-  const { task, revision } = context;
+  const { task, revision, parent } = context;
   const { usage, pending } = begun;
+  if (usage) parent?.options.use.add(usage);
   const transcript = new Transcript();
   task.transcript = transcript;
   let answered: Answer | undefined;

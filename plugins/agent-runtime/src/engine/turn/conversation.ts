@@ -5,6 +5,7 @@ import type { TurnMemory } from '../limits/turn-memory.js';
 import type { AgentRevision } from '../revision/agent-revision.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
 import type { Toolbox } from '../tools/toolbox.js';
+import type { ParentCall } from './parent-call.js';
 import type { PendingCalls } from './pending-calls.js';
 import type { TurnTask } from './turn-task.js';
 
@@ -12,6 +13,8 @@ import type { TurnTask } from './turn-task.js';
 export interface TurnContext {
   readonly task: TurnTask;
   readonly agent: Agent;
+  /** The tool call that started the turn, if one did. */
+  readonly parent: ParentCall | undefined;
   /** The request, with the target as it is now. */
   readonly request: TurnRequest;
   readonly signal: AbortSignal;

@@ -1,9 +1,7 @@
 import { type AgentEvent, type Message, type ModelConnector, ModelError } from '@plugboard/kernel';
 import {
-  addUsage,
   type Extra,
   type ModelToolCall,
-  NO_USAGE,
   type Transcript,
   TurnError,
   type TurnFinished,
@@ -20,12 +18,14 @@ import { modelFailed } from '../model/model-calls.js';
 import { mayTrim, modelRequest, withPrompt } from '../model/model-request.js';
 import { StepReader } from '../model/step-reader.js';
 import { MAX_REPEATS, type RepeatedCall, repeatedCall } from '../tools/repeat-guard.js';
-import { toolError } from '../tools/run-tool.js';
+import { type AskingCall, toolError } from '../tools/run-tool.js';
 import type { ServerCall } from '../tools/tool-runner.js';
 import type { Toolbox } from '../tools/toolbox.js';
 import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
 import type { BegunTurn, TurnContext } from './conversation.js';
+import { ParentCall } from './parent-call.js';
 import { NOTHING_SPENT, type PendingCalls, type Spent } from './pending-calls.js';
+import { type ReachedLimit, TurnUse } from './turn-use.js';
 
 const REPEATED = toolError(
   'Repeated call: this call was just made with the same arguments. Use its result or try something else.',
@@ -66,13 +66,13 @@ class AgentLoop {
   readonly #limits: Agent['limits'];
   /** What the turns before have used of these limits, if this one goes on. */
   readonly #spent: Spent;
-  #usage = NO_USAGE;
+  readonly #use: TurnUse;
   #toolCalls: number;
   #lastCall: RepeatedCall | undefined;
   #hasText = false;
 
   constructor(context: TurnContext, begun: BegunTurn, transcript: Transcript, write: WriteBatch) {
-    const { agent, task, toolbox, memory, revision } = context;
+    const { agent, task, toolbox, memory, revision, parent } = context;
     this.#context = context;
     this.#begun = begun;
     this.#transcript = transcript;
@@ -83,6 +83,7 @@ class AgentLoop {
     const { toolCalls, maxToolCalls, repeated } = this.#spent;
     const limit = Math.min(agent.limits.toolCalls, maxToolCalls ?? agent.limits.toolCalls);
     this.#limits = limit === agent.limits.toolCalls ? agent.limits : { ...agent.limits, toolCalls: limit };
+    this.#use = new TurnUse(this.#limits, this.#spent, parent?.options.use);
     this.#toolCalls = toolCalls;
     this.#lastCall = repeated;
   }
@@ -100,13 +101,18 @@ class AgentLoop {
     // What a caller sends as a whole reaches the model as it was sent (C-057).
     const conversation = turn.session === undefined ? whole : resultsInOrder(whole);
     for (let step = 1; ; step++) {
+      const reached = this.#use.beginStep();
+      if (reached) {
+        await this.#write(this.#cut(reached));
+        return;
+      }
       const messages = step === 1 ? conversation : [...conversation, ...this.#transcript.messages().slice(lead)];
       const answered = await this.#callModel(step, messages);
       if (!answered) return;
       const { calls, reason, named } = answered.read;
       const end =
         calls.length > 0
-          ? await this.#runCalls(step, answered)
+          ? await this.#runCalls(answered)
           : [...answered.last, { ...this.#finished(reason === 'tool_calls' ? 'stop' : reason), ...named }];
       if (!end) continue;
       const waiting = this.#write(end);
@@ -179,7 +185,7 @@ class AgentLoop {
       span.fail(error);
       if (number > 1 && isBudgetSpent(error)) {
         this.#count(read);
-        await this.#write(this.#cut('budget', 'The agent reached its budget before it finished.'));
+        await this.#write(this.#cut({ limit: 'budget', text: 'The agent reached its budget before it finished.' }));
         return undefined;
       }
       if (!(error instanceof ModelError)) {
@@ -195,7 +201,7 @@ class AgentLoop {
   }
 
   #count({ usage, hasText }: StepReader): void {
-    this.#usage = addUsage(this.#usage, usage);
+    this.#use.add(usage);
     this.#hasText ||= hasText;
   }
 
@@ -203,7 +209,7 @@ class AgentLoop {
    * Runs the calls of a step, if the limits of the agent allow another one. Returns the last batch
    * of the turn, if the turn ends with them.
    */
-  async #runCalls(step: number, { read, last, prefix }: Answered): Promise<Batch | undefined> {
+  async #runCalls({ read, last, prefix }: Answered): Promise<Batch | undefined> {
     const { agent, task } = this.#context;
     const { turn, pending } = this.#begun;
     const { calls } = read;
@@ -211,13 +217,11 @@ class AgentLoop {
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
     const endsWithClientCalls = calls.some(isClientCall);
     let index = this.#toolCalls;
-    this.#toolCalls += calls.filter((call) => !isClientCall(call)).length;
-    const spent = this.#spentWith(step);
+    const own = calls.filter((call) => !isClientCall(call)).length;
+    this.#toolCalls += own;
     // A turn that ends with calls of the client needs no further model call.
-    const exceeded = exceededLimit(this.#limits, endsWithClientCalls ? { ...spent, steps: 0 } : spent);
-    if (exceeded) {
-      return [...last, ...this.#cut(exceeded.limit, exceeded.text)];
-    }
+    const reached = this.#use.beginCalls(own, endsWithClientCalls);
+    if (reached) return [...last, ...this.#cut(reached)];
 
     const { toolbox } = this.#tools;
     const repeated = new Set<ModelToolCall>();
@@ -226,7 +230,7 @@ class AgentLoop {
       this.#lastCall = repeatedCall(this.#lastCall, made.name, made.arguments);
       if (this.#lastCall.count >= MAX_REPEATS) repeated.add(made);
     }
-    pending?.beginStep({ ...spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#lastCall });
+    pending?.beginStep({ ...this.#use.spent, maxToolCalls: this.#limits.toolCalls, repeated: this.#lastCall });
     const running: ServerCall[] = [];
     const ids: string[] = [];
     const asked = calls.map((made): AgentEvent => {
@@ -258,50 +262,38 @@ class AgentLoop {
     const { agent, revision, task, tools } = this.#context;
     const { turn, pending } = this.#begun;
     const interceptors = revision.toolInterceptors.all();
+    const { toolbox } = this.#tools;
+    const onAsking = (asking: AskingCall) => this.#onAsking(asking);
     const assertLease = () => task.assertLease();
-    const context = { toolbox: this.#tools.toolbox, agent, turn, interceptors, pending, assertLease };
+    const context = { toolbox, agent, turn, interceptors, pending, journal: pending?.journal, onAsking, assertLease };
     for await (const batch of tools.run(calls, context)) {
       this.#memory.addResults(batch);
       await this.#write(batch);
     }
   }
 
-  /** What the turn has used of the agent's limits with this step. */
-  #spentWith(step: number): Spent {
-    const { steps, tokens } = this.#spent;
-    const { promptTokens, completionTokens } = this.#usage;
-    return { steps: steps + step, toolCalls: this.#toolCalls, tokens: tokens + promptTokens + completionTokens };
+  /** A call of a tool that asks an agent begins. */
+  #onAsking(asking: AskingCall): ParentCall {
+    const { request, task, revision, parent: above } = this.#context;
+    const canWait = this.#begun.pending?.canWait === true;
+    const { account, lease } = task;
+    return new ParentCall({ ...asking, request, account, lease, revision, use: this.#use, canWait, above });
   }
 
-  /** The end of a turn by a limit. @param text says so, where the turn has no text. */
-  #cut(limit: NonNullable<TurnFinished['limit']>, text: string): Batch {
+  /** The end of a turn by a limit. Its text says so, where the turn has none. */
+  #cut({ limit, text }: ReachedLimit): Batch {
     const said: Batch = this.#hasText ? [] : [{ type: 'text', text }];
     return [...said, { ...this.#finished('length'), limit }];
   }
 
   #finished(reason: TurnFinished['reason']): TurnFinished {
-    return { type: 'finished', reason, usage: this.#usage };
+    return { type: 'finished', reason, usage: this.#use.usage };
   }
 }
 
 /** Whether a model interceptor refused a request because a budget is spent. */
 function isBudgetSpent(error: unknown): boolean {
   return error instanceof TurnError && error.code === 'insufficient_quota';
-}
-
-/** The limit that another step would exceed, if any, and the text that says so. */
-function exceededLimit(
-  limits: Agent['limits'],
-  would: Spent,
-): { readonly limit: NonNullable<TurnFinished['limit']>; readonly text: string } | undefined {
-  const reached = <T>(limit: T, what: string) => ({
-    limit,
-    text: `The agent reached its limit of ${what} before it finished.`,
-  });
-  if (would.steps >= limits.steps) return reached('max_steps', `${limits.steps} model calls`);
-  if (would.toolCalls > limits.toolCalls) return reached('max_tool_calls', `${limits.toolCalls} tool calls`);
-  if (would.tokens >= limits.tokens) return reached('max_tokens', `${limits.tokens} tokens`);
-  return undefined;
 }
 
 /** @param id the one that callers see. */

@@ -2,7 +2,7 @@ import type { AgentEvent, Message } from '@plugboard/kernel';
 import type { TurnApproval, TurnText } from '@plugboard/kernel/contracts';
 import type { RepeatedCall } from '../tools/repeat-guard.js';
 import type { ToolOutcome } from '../tools/run-tool.js';
-import type { PostponedCalls, ServerCall } from '../tools/tool-runner.js';
+import type { CallJournal, PostponedCalls, ServerCall } from '../tools/tool-runner.js';
 import type { AgentTool } from '../tools/toolbox.js';
 
 /** What a turn has used of its agent's limits. */
@@ -44,6 +44,8 @@ export interface PendingCalls extends PostponedCalls {
   /** What the turns before have used of the agent's limits, if this one goes on. */
   readonly spent: Spent;
   readonly opening: Opening;
+  /** Keeps the calls of this turn. Absent if no later process can go on with them. */
+  readonly journal: CallJournal | undefined;
   /** Whether calls of these tools may wait. */
   mayWait(tools: Iterable<AgentTool>): boolean;
   /** A step makes calls. @param using what the turn has used with them. */

@@ -1,6 +1,14 @@
 import type { AgentEvent, Clock } from '@plugboard/kernel';
-import type { TurnApproval, TurnRecord, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
-import type { TurnEnd } from '../log/batch.js';
+import {
+  addUsage,
+  NO_USAGE,
+  type TurnApproval,
+  type TurnRecord,
+  type TurnToolCall,
+  type TurnToolResult,
+  type Usage,
+} from '@plugboard/kernel/contracts';
+import { endOf, type TurnEnd } from '../log/batch.js';
 
 /** Model calls and tool calls of a turn that are recorded, of each at most so many. */
 const MAX_ENTRIES = 1_000;
@@ -10,6 +18,7 @@ const MAX_REASONING = 32 * 1024;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Step = Mutable<TurnRecord['steps'][number]>;
 type Call = Mutable<TurnRecord['calls'][number]>;
+type Nested = Extract<AgentEvent, { type: 'nested' }>;
 type Decision = NonNullable<TurnRecord['decisions']>[number];
 
 /** What arrives of a model's answer. */
@@ -31,6 +40,8 @@ export class TurnRecorder {
   readonly #id: string | undefined;
   readonly #steps: Step[] = [];
   readonly #calls: Call[] = [];
+  /** What happens in the turns that calls started, by the ids of the calls. */
+  #nested: Map<string, TurnRecorder> | undefined;
   /** The model call that answers now. */
   #step: Step | undefined;
   #phase: Phase = 'answer';
@@ -140,6 +151,9 @@ export class TurnRecorder {
       case 'tool-result':
         this.#result(event);
         break;
+      case 'nested':
+        this.#nest(event);
+        break;
       case 'finished':
       case 'failed':
         this.end(event);
@@ -179,14 +193,12 @@ export class TurnRecorder {
     this.#omitted = 0;
   }
 
-  #begin({ id, name, tool, approval, arguments: text }: TurnToolCall, state: Call['state']): Call {
+  #begin({ id, name, tool, approval, resumed, arguments: text }: TurnToolCall, state: Call['state']): Call {
     this.#enter('answer');
     this.#closeStep();
     const call: Call = { id, name, tool, step: this.#steps.length, start: this.#now(), state };
-    if (approval !== undefined) {
-      call.approval = approval;
-      call.arguments = text;
-    }
+    if (approval !== undefined) call.approval = approval;
+    if (approval !== undefined || resumed) call.arguments = text;
     if (this.#calls.length < MAX_ENTRIES) this.#calls.push(call);
     return call;
   }
@@ -194,22 +206,47 @@ export class TurnRecorder {
   #ask({ id, call: asked }: TurnApproval): void {
     const postponed = this.#calls.find((call) => call.id === asked.id);
     const call = postponed ?? this.#begin(asked, 'waiting');
+    // What a person sees: other arguments, or a call of the turn that this one started.
+    if (postponed) Object.assign(postponed, { tool: asked.tool, arguments: asked.arguments });
     call.state = 'waiting';
     call.approval = id;
   }
 
-  #result({ id, isError, milliseconds }: TurnToolResult): void {
+  #result({ id, isError, effect, milliseconds }: TurnToolResult): void {
     this.#idleSince = this.#now();
     const call = this.#calls.find((one) => one.id === id);
     if (!call) return;
-    call.state = isError ? 'failed' : 'completed';
+    call.state = effect ?? (isError ? 'failed' : 'completed');
     call.duration = milliseconds;
+  }
+
+  #nest({ call: id, agent, events }: Nested): void {
+    const call = this.#calls.find((one) => one.id === id);
+    if (!call) return;
+    this.#nested ??= new Map();
+    const nested = this.#nested.get(id) ?? new TurnRecorder(this.#arrivedAt, this.#clock, false);
+    this.#nested.set(id, nested);
+    nested.add(events);
+    const { usage = NO_USAGE } = call.nested ?? {};
+    const end = endOf(events);
+    const total = end?.type === 'finished' ? end.usage : usageIn(events, usage);
+    call.nested = { agent, usage: total, steps: nested.#steps, calls: nested.#calls };
   }
 
   /** Milliseconds since the arrival of the request. */
   #now(): number {
     return Math.round(this.#clock.monotonic() - this.#arrivedAt);
   }
+}
+
+/** Adds the tokens of model calls, of those below too. */
+function usageIn(events: readonly AgentEvent[], before: Usage): Usage {
+  let sum = before;
+  for (const event of events) {
+    if (event.type === 'usage') sum = addUsage(sum, event.usage);
+    else if (event.type === 'nested') sum = usageIn(event.events, sum);
+  }
+  return sum;
 }
 
 /** Adds the reasoning to the events of a transcript, which has none. */

@@ -9,9 +9,10 @@ import { TurnMemory } from '../limits/turn-memory.js';
 import type { TurnEnd } from '../log/batch.js';
 import { CurrentAgents } from '../revision/current-agents.js';
 import { ToolRunner } from '../tools/tool-runner.js';
-import { NO_TOOLS } from '../tools/toolbox.js';
+import { NO_TOOLS, toolboxAt } from '../tools/toolbox.js';
 import { type Answer, answer } from './answer.js';
 import type { OpenConversation, TurnContext, TurnConversation } from './conversation.js';
+import { ParentCall } from './parent-call.js';
 import { TurnRecorder } from './turn-recorder.js';
 import type { TurnTask } from './turn-task.js';
 
@@ -87,17 +88,19 @@ export class TurnRunner {
   }
 
   /**
-   * Admits the turn: within the limits of its credential, of its project and of the server. What it
-   * takes is given back when the turn has ended.
+   * Admits the turn: within the limits of its credential, of its project and of the server; the
+   * child of another within those of its entry. What it takes is given back when the turn has
+   * ended.
    *
    * @param isWatched whether a plugin wants the record of each turn.
    */
   async #admit(task: TurnTask, isWatched: boolean): Promise<TurnContext> {
     const { host, clock, ids, pin } = this.#context;
-    const { revision } = this.#agents;
+    const parent = ParentCall.of(task.request);
+    const { revision } = parent?.options ?? this.#agents;
     const { signal } = task;
     const { principal, id, session } = task.request;
-    if (host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    if (!parent && host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     // The entries that the turn uses are not stopped before it has ended.
     task.defer(pin());
     // A reload may have replaced the target since it was resolved, for example while the turn was
@@ -105,16 +108,17 @@ export class TurnRunner {
     const target = revision.targetOf(task.request);
     const request = target === task.request.target ? task.request : { ...task.request, target };
     const agent = agentForRequest(request);
-    const queued = this.#limiter.acquire(principal, signal);
+    const queued = parent ? parent.acquire(signal) : this.#limiter.acquire(principal, signal);
     if (queued) await queued;
-    task.defer(() => this.#limiter.release(principal));
+    task.defer(() => (parent ? parent.release() : this.#limiter.release(principal)));
     const timer = clock.after(agent.timeout, () => task.requestEnd(outOfTime(agent)));
     task.defer(() => timer.cancel());
     const isFull = session !== undefined && agent.toolVisibility === 'full';
     // Nobody asks for the record of any other turn.
     if (session || id !== undefined || isWatched) task.recorder = new TurnRecorder(task.arrivedAt, clock, isFull, id);
-    const toolbox = agent.tools.length === 0 ? NO_TOOLS : await revision.toolboxes.of(agent.tools, signal);
-    return { task, agent, request, signal, revision, toolbox, ids, memory: this.#memory, tools: this.#tools };
+    const all = agent.tools.length === 0 ? NO_TOOLS : await revision.toolboxes.of(agent.tools, signal);
+    const toolbox = parent ? toolboxAt(parent.level, all) : all;
+    return { task, agent, parent, request, signal, revision, toolbox, ids, memory: this.#memory, tools: this.#tools };
   }
 
   /** A turn ignored its signal: what it uses may still be busy with it. */

@@ -149,7 +149,8 @@ export class TurnTask {
    * have a way to its answer: a session, or an idempotency key.
    */
   get #patience(): number {
-    const { target, session, resumable = 0 } = this.request;
+    const { target, session, resumable = 0, parent } = this.request;
+    if (parent) return 0; // it ends with its call
     const isReachable = session !== undefined || this.idempotent !== undefined;
     return target.onDisconnect === 'continue' && isReachable ? Number.POSITIVE_INFINITY : resumable;
   }

@@ -6,9 +6,12 @@ import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn
 import { dueSummary } from '../history/due-summary.js';
 import { historyView } from '../history/history-view.js';
 import type { ApprovalRecords } from '../pending/approval-records.js';
+import { type ResumedConversation, resumedConversation, waitingChild } from '../pending/child-state.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
+import type { TurnJournal } from '../pending/turn-journal.js';
 import { answerRecord } from '../store/idempotency.js';
+import { parentSessionOf } from '../store/session-of.js';
 import { outrun, type SessionStorage } from '../store/session-storage.js';
 import { budgetFor, makeTurn } from './make-turn.js';
 import { assertNotFull, type LoadedSession, type SessionHistory } from './session-history.js';
@@ -26,6 +29,10 @@ interface SessionTurn {
   readonly budget: HistoryBudget;
   /** Absent if no call is open and the agent has no tools. */
   readonly pending: OpenCalls | undefined;
+  /** Present if the turn goes on that a call started. */
+  readonly resumed: ResumedConversation | undefined;
+  /** Its calls that may write. Absent without tools, and if the store lasts no longer than they. */
+  readonly journal: TurnJournal | undefined;
 }
 
 export class SessionConversation implements TurnConversation {
@@ -44,7 +51,7 @@ export class SessionConversation implements TurnConversation {
   }
 
   async load(): Promise<Turn> {
-    const { task, agent, request, signal, ids, toolbox } = this.#context;
+    const { task, agent, parent, request, signal, ids, toolbox, revision } = this.#context;
     const history = this.#history;
     const records = this.#records;
     const stored = await history.current(task.account, signal, task.lease?.version);
@@ -53,16 +60,24 @@ export class SessionConversation implements TurnConversation {
     const { turns = stored.turns } = request.session ?? {};
     if (turns !== stored.turns) throw sessionMoved(stored.turns);
     const asked = { ...request, account: task.account };
-    const { system, added, calls } = await settleOpenCalls(records, asked, history.id, stored.messages);
+    const settled = await settleOpenCalls(records, asked, history.id, stored.messages);
+    const { system } = settled;
+    const resumed = resumedConversation(parent);
+    const added = resumed ? [...settled.added, ...resumed.earlier, ...resumed.results] : settled.added;
+    const { calls } = resumed ?? settled;
     const budget = budgetFor(this.#context, [...system, ...added]);
     const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
-    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, records, calls });
+    // The calls of a child are kept with the call that asked it.
+    const kept = parent ? { parent } : { records };
+    const journal = toolbox === NO_TOOLS ? undefined : kept.records?.journalOf(history.id, turn);
+    const { directory } = revision;
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, directory, ...kept });
     // A response without a turn of its own belongs to the last one.
     task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
-    this.#turn = { id: turn.id, stored, system, added, budget, pending };
+    this.#turn = { id: turn.id, stored, system, added, budget, pending, journal, resumed };
     return turn;
   }
 
@@ -70,11 +85,13 @@ export class SessionConversation implements TurnConversation {
     const { agent, request } = this.#context;
     const { system, added, budget } = this.#loaded;
     const { id, conversation } = this.#history;
-    // A transport that commits its state with the turn runs it again after a crash.
-    const input = request.commitState ? [] : added;
+    const parent = parentSessionOf(request);
+    // A transport that commits its state with the turn runs it again after a crash, and the turn
+    // whose call started this one is run again itself.
+    const input = request.commitState || parent ? [] : added;
     let begun: Promise<void> | undefined;
     const begin = (store: SessionStore) => {
-      begun = store.begin(id, { turnId: turn.id, input });
+      begun = store.begin(id, { turnId: turn.id, input, ...(parent && { parent }) });
       return begun;
     };
     try {
@@ -97,11 +114,14 @@ export class SessionConversation implements TurnConversation {
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const { task, request } = this.#context;
+    const { task, agent, parent, request } = this.#context;
     const storage = this.#storage;
     const { idempotency } = request;
     const { id } = this.#history;
-    const { id: turnId, stored, added, pending } = this.#loaded;
+    const { id: turnId, stored, added, pending, journal, resumed } = this.#loaded;
+    const child = pending?.waiting(resumed?.results ?? [], answer);
+    if (parent) parent.waiting = waitingChild(parent, child, resumed, agent.toolVisibility);
+    if (parent?.waiting) return this.abandon(); // it is kept with the call
     const state = request.commitState?.(pending?.withNotice(answer) ?? answer);
     if (pending?.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is
@@ -110,13 +130,14 @@ export class SessionConversation implements TurnConversation {
       return;
     }
     const waiting = pending?.commit(added, answer, stored.turns + 1);
+    const removals = journal?.removals ?? [];
     const turn = {
       turnId,
       messages: waiting?.messages ?? [...added, ...answer],
       record: task.recorder?.text,
       user: request.session?.user,
       idempotency: idempotency && answerRecord(idempotency),
-      state,
+      state: removals.length > 0 ? [...(state ?? []), ...removals] : state,
       approvals: waiting?.approvals,
     };
     await this.#history.commit(stored, turn);
@@ -125,10 +146,13 @@ export class SessionConversation implements TurnConversation {
 
   async abandon(): Promise<void> {
     const { id } = this.#history;
+    const { id: turnId, journal } = this.#loaded;
     const { lease } = this.#context.task;
+    // What fails in this process leaves nothing in the session. One that is lost is another's.
+    if (!lease || lease.isHeld) await journal?.clear();
     if (lease) return lease.abandon();
     // If this fails too, `recover` finds the turn at the next start.
-    await this.#storage.call((store) => store.abandon(id, this.#loaded.id), 'abandon', id).catch(() => {});
+    await this.#storage.call((store) => store.abandon(id, turnId), 'abandon', id).catch(() => {});
   }
 
   get #loaded(): SessionTurn {

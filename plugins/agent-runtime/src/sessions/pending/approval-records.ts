@@ -1,4 +1,4 @@
-import { audit, type Logger, type PluginContext, type Principal } from '@plugboard/kernel';
+import { audit, type Logger, type PluginContext, type Principal, type Turn } from '@plugboard/kernel';
 import { type Account, type ApprovalPage, ExpiryClock, openToolCalls, type SessionId } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { callerFields, digestOf } from '../../engine/diagnostics/log-fields.js';
@@ -13,13 +13,17 @@ import {
   type ListedApproval,
   listedApproval,
 } from './approval.js';
+import { TurnJournal } from './turn-journal.js';
 
-/** The open calls of a session that a person decides about. */
+/** Milliseconds for which services are expected to know keys, as this server does. */
+const KEY_LIFETIME = 24 * 60 * 60_000;
+
+/** The open calls of a session that a person decides about, or that a dead process began. */
 export interface OpenApprovals {
   /** In the order of the calls. */
   readonly approvals: readonly ApprovalRecord[];
-  /** Ids of calls that were copied from another session, and cannot run here. */
-  readonly copied: readonly string[];
+  /** Calls that were copied from another session, and cannot run here. */
+  readonly copied: readonly ApprovalRecord[];
 }
 
 /**
@@ -31,11 +35,13 @@ export class ApprovalRecords {
   readonly #context: Pick<PluginContext, 'clock'>;
   #expiry: ExpiryClock | undefined;
   readonly #log: Logger;
+  readonly #entry: string;
 
   constructor(@inject(CONTEXT) context: PluginContext, @inject(SessionStorage) storage: SessionStorage) {
     this.#storage = storage;
     this.#context = context;
     this.#log = context.log;
+    this.#entry = context.entry;
   }
 
   /** The time that all servers share, where several use the store (PG-26). */
@@ -75,7 +81,7 @@ export class ApprovalRecords {
     const own = known.filter((approval) => isSame(approval.session, session));
     return {
       approvals: await Promise.all(own.map((approval) => this.expire(approval, account))),
-      copied: known.filter((approval) => !own.includes(approval)).map(({ call }) => call.id),
+      copied: known.filter((approval) => !own.includes(approval)),
     };
   }
 
@@ -124,6 +130,18 @@ export class ApprovalRecords {
       stored.session,
     );
     return (await replace) ? approvalOf({ ...stored, waits, text }) : undefined;
+  }
+
+  /** Whether a call is so old that its service may have forgotten its key. */
+  isOld({ createdAt }: ApprovalRecord): boolean {
+    return this.#clock.now() - createdAt > KEY_LIFETIME;
+  }
+
+  /** Makes the journal of a turn, unless the store lasts no longer than the process. */
+  journalOf(session: SessionId, turn: Turn): TurnJournal | undefined {
+    const storage = this.#storage;
+    if (storage.store.isVolatile) return undefined;
+    return new TurnJournal({ storage, entry: this.#entry, session, turn, now: () => this.#clock.stamp() });
   }
 
   /** When a call that begins to wait now does, and until when it waits. */

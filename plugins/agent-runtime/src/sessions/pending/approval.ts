@@ -30,11 +30,11 @@ export interface Decision {
 }
 
 /**
- * Where a call stands.
+ * Where a call stands. One that a dead process began is `started` or `ended`, without a decision.
  *
  * - `waiting`: nobody has decided.
  * - `denied`, `approved`: decided. The next request of the session goes on.
- * - `started`: an approved call began to run. After a crash, how far it got is unknown.
+ * - `started`: the call began to run. After a crash, how far it got is unknown.
  * - `ended`: it has a result, which the conversation does not have yet.
  * - `settled`: the conversation has its result.
  */
@@ -47,6 +47,11 @@ interface ApprovalFields {
   readonly call: TurnToolCall & { readonly tool: NonNullable<TurnToolCall['tool']> };
   /** The arguments that run, as JSON, if a tool interceptor changed those of the call. */
   readonly changed?: string | undefined;
+  /**
+   * The turn that the call started, if that waits: `call` is then what a person sees, with the id
+   * of this one, which goes on.
+   */
+  readonly child?: { readonly call: ApprovalFields['call']; readonly state: unknown } | undefined;
   /** A hash of the tool's schema. */
   readonly schema: string;
   readonly turnId: string;
@@ -61,6 +66,8 @@ interface ApprovalFields {
   readonly spent: Spent;
   readonly createdAt: number;
   readonly expiresAt: number;
+  /** Whether no person is asked: a turn began the call, and its process died. */
+  readonly begun?: boolean | undefined;
   readonly decision?: Decision | undefined;
   readonly outcome?: ToolOutcome | undefined;
   /** Decisions with a wrong code, by other callers. */
@@ -104,7 +111,7 @@ export function encodeApproval(approval: ApprovalFields & { readonly id: string 
 
 /** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
 export function settledApproval(approval: ApprovalRecord): ApprovalRecord {
-  return { ...approval, state: 'settled', outcome: undefined, params: undefined, principal: null };
+  return { ...approval, state: 'settled', outcome: undefined, params: undefined, child: undefined, principal: null };
 }
 
 /** The id of the approval of a call: who knows the call finds it without an index. */

@@ -8,11 +8,15 @@ import type { ApprovalRecord } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
 
 /** A call with effects that began, and was cut off. */
-const UNKNOWN_EFFECT = toolError(
-  'The call was approved and began to run, but was interrupted. Whether it took effect is unknown, and it was not run again.',
-);
+const UNKNOWN_EFFECT: ToolOutcome = {
+  ...toolError('The call began to run, but was interrupted. Whether it took effect is unknown, and it was not run again.'),
+  effect: 'unknown',
+};
 
-/** A call of an earlier turn that a person approved. */
+/** Keeps where calls stand. */
+export type CallStates = Pick<ApprovalRecords, 'replace' | 'isOld'>;
+
+/** A call of an earlier turn that a person approved, or that a dead process began. */
 export interface ApprovedCall extends ServerCall {
   /** Its result, once there is one. */
   outcome(): ToolOutcome | undefined;
@@ -22,44 +26,52 @@ export interface ApprovedCall extends ServerCall {
  * Makes the call of an approval for the loop. It runs once: its state is stored before and after
  * it, and an interceptor that runs the turn several times gets the same result each time.
  *
- * @param onChanged lets the call wait again, with the other arguments that would run.
+ * @param onPostponed lets the call wait again: with other arguments that would run, or because the
+ *   turn that it started waits again.
  */
 export function approvedCall(
   approved: ApprovalRecord,
-  records: ApprovalRecords,
-  onChanged: (changed: string) => TurnApproval,
+  records: CallStates,
+  onPostponed: (postponed: Postponed) => TurnApproval,
 ): ApprovedCall {
   let current = approved;
   let running: Promise<ToolOutcome | TurnApproval> | undefined;
 
-  /** Returns the result of the call if it must not run. */
-  const begin = async (tool: AgentTool | undefined): Promise<ToolOutcome | undefined> => {
-    const { state, outcome, schema, call } = current;
-    if (state === 'ended') return outcome ?? UNKNOWN_EFFECT;
-    if (!tool || digestOf(tool.tool.inputSchema) !== schema) return changedTool(call.tool);
-    if (state === 'started') return tool.effect === 'write' ? UNKNOWN_EFFECT : undefined;
+  /** Returns the result of the call if it must not run, or what is known if it has begun. */
+  const begin = async (tool: AgentTool | undefined): Promise<{ readonly outcome?: ToolOutcome; readonly lost?: ToolOutcome }> => {
+    const { state, outcome = UNKNOWN_EFFECT, schema, call } = current;
+    if (state === 'ended') return { outcome };
+    const hasBegun = state === 'started';
+    const isSame = tool && digestOf(tool.tool.inputSchema) === schema;
+    if (!isSame) return { outcome: hasBegun ? UNKNOWN_EFFECT : changedTool(call.tool) };
+    const isForgotten = tool.effect === 'write' && !tool.tool.verify && records.isOld(current);
+    if (hasBegun) return isForgotten ? { outcome: UNKNOWN_EFFECT } : { lost: UNKNOWN_EFFECT };
     const started = await records.replace(current, { state: 'started' });
-    if (!started) return UNKNOWN_EFFECT; // somebody else runs it
+    if (!started) return { outcome: UNKNOWN_EFFECT }; // somebody else runs it
     current = started;
-    return undefined;
+    return {};
   };
 
   const run: OwnedCall['settle'] = async (tool, runTool) => {
-    const outcome = (await begin(tool)) ?? (await runTool());
-    if (outcome instanceof Postponed) return onChanged(outcome.input);
+    const known = await begin(tool);
+    const outcome = known.outcome ?? (await runTool(known.lost));
+    if (outcome instanceof Postponed) return onPostponed(outcome);
     const before = current;
     current = { ...before, state: 'ended', outcome };
     if (before.state !== 'ended') await records.replace(before, { state: 'ended', outcome });
     return outcome;
   };
 
+  const { begun, child, decision } = approved;
+  const { call = approved.call } = child ?? {};
   return {
-    call: { ...approved.call, approval: approved.id },
+    call: begun ? { ...call, resumed: true } : { ...call, approval: approved.id },
     index: approved.index,
     owned: {
       turnId: approved.turnId,
       principal: approved.principal ?? OPEN,
-      shown: approved.changed ?? approved.call.arguments,
+      shown: begun ? undefined : (approved.changed ?? call.arguments),
+      resumed: child && { state: child.state, decision },
       settle(tool, runTool) {
         running ??= run(tool, runTool).catch((error: unknown) => {
           running = undefined; // it was cut off: its effect decides

@@ -14,11 +14,11 @@ import { hasNewMessages, newMessages } from '../history/session-input.js';
 import {
   type ApprovalRecord,
   approvalDecided,
-  approvalIdOf,
   approvalNotFound,
   approvalPending,
   type Decision,
   isOwn,
+  type NewApproval,
 } from './approval.js';
 import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
 import { countDecisions, decisionsIn } from './decision-lines.js';
@@ -33,6 +33,8 @@ const OVERTAKEN: Decision = { approve: false, by: 'overtaken' };
 
 /** What the model is told of a call that a copy of the session cannot run. */
 const DENIED_IN_COPY = 'The call was denied and did not run: the conversation was copied before it was approved.';
+const BEGUN_IN_COPY =
+  'The call began to run, but was interrupted. Whether it took effect is unknown: the conversation was copied before that was found out.';
 
 /** What has become of the calls that were open before a turn. */
 export interface SettledCalls {
@@ -43,6 +45,8 @@ export interface SettledCalls {
   /** Calls that run before the first model call. */
   readonly approved: readonly ApprovalRecord[];
   readonly denied: readonly ApprovalRecord[];
+  /** Of a child: calls that are asked about again, one after the other. */
+  readonly again?: readonly NewApproval[];
   /** Results of the calls that do not run. */
   readonly closing: readonly ToolMessage[];
   /** For the record of the turn: the decisions that take effect. */
@@ -86,7 +90,7 @@ export async function settleOpenCalls(
   if (items.length === 0 && openIds.length === 0) return { ...newMessages(history, request.messages), calls: NOTHING_OPEN };
   const open = await records.openIn(session, openIds, account);
   const { messages, decisions } = await readDecisions(records, request, open);
-  const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied]);
+  const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied.map(({ call }) => call.id)]);
   const ofCaller = openIds.filter((id) => !waitsForPerson.has(id));
   // A decision before the caller's own results waits for them.
   const owed = decisions && !hasNewMessages(history, messages) ? ofCaller : [];
@@ -111,8 +115,9 @@ export async function settleOpenCalls(
 async function readDecisions(
   records: ApprovalRecords,
   { principal, account, messages, approvals: items = [] }: AccountedRequest,
-  { approvals }: OpenApprovals,
+  open: OpenApprovals,
 ): Promise<{ readonly messages: readonly Message[]; readonly decisions: ReadonlyMap<string, ApprovalDecision> | undefined }> {
+  const approvals = open.approvals.filter(needsPerson);
   const last = messages.at(-1);
   const text = approvals.length > 0 && last?.role === 'user' ? textOf(last.content) : '';
   await assertOwn(records, { principal, account }, approvals, text);
@@ -166,16 +171,17 @@ async function assertDecidable(
   if (!open || isOther) throw approvalDecided(known);
 }
 
-/** @param copied ids of calls that were copied from another session, and do not run. */
+/** @param copied calls that were copied from another session, and do not run. */
 function settledCalls(
   settled: readonly ApprovalRecord[],
-  copied: readonly string[],
+  copied: readonly ApprovalRecord[],
   owed: readonly string[],
   overtakes: boolean,
 ): SettledCalls {
   const waiting = settled.filter(({ state }) => state === 'waiting');
-  const approved = settled.filter(({ state }) => state !== 'waiting' && state !== 'denied');
-  const denied = settled.filter(({ state }) => state === 'denied');
+  const isDenied = (one: ApprovalRecord) => one.state === 'denied' && !goesOn(one);
+  const approved = settled.filter((one) => one.state !== 'waiting' && !isDenied(one));
+  const denied = settled.filter(isDenied);
   const isBlocked = waiting.length + owed.length > 0;
   return {
     waiting,
@@ -184,9 +190,11 @@ function settledCalls(
     denied,
     closing: [
       ...denied.map(({ call, decision = OVERTAKEN }) => resultOf(call.id, denialOf(decision))),
-      ...copied.map((id) => resultOf(id, DENIED_IN_COPY)),
+      ...copied.map(({ call, begun }) => resultOf(call.id, begun ? BEGUN_IN_COPY : DENIED_IN_COPY)),
     ],
-    decisions: isBlocked ? [] : [...approved.map(decisionOf), ...denied.map(decisionOf), ...copied.map(decisionInCopy)],
+    decisions: isBlocked
+      ? []
+      : [...[...approved, ...denied].filter(needsPerson).map(decisionOf), ...copied.filter(needsPerson).map(decisionInCopy)],
     isBlocked,
     params: overtakes ? undefined : settled.find(({ params }) => params !== undefined)?.params,
     spent: overtakes ? NOTHING_SPENT : (settled[0]?.spent ?? NOTHING_SPENT),
@@ -205,6 +213,16 @@ function decisionOf({ id, call, decision = OVERTAKEN }: ApprovalRecord): Settled
   return { approval: id, call: call.id, approve, reason, by };
 }
 
-function decisionInCopy(call: string): SettledCalls['decisions'][number] {
-  return { approval: approvalIdOf(call), call, approve: false, by: 'copied' };
+function decisionInCopy({ id, call }: ApprovalRecord): SettledCalls['decisions'][number] {
+  return { approval: id, call: call.id, approve: false, by: 'copied' };
+}
+
+/** A call in the turn that it started was denied by a person: that turn goes on without the call. */
+function goesOn({ child, decision }: ApprovalRecord): boolean {
+  return child !== undefined && decision?.by === 'person';
+}
+
+/** Nobody decides about a call that a dead process began. */
+function needsPerson({ begun }: ApprovalRecord): boolean {
+  return !begun;
 }

@@ -24,6 +24,7 @@ const EVENTS: { readonly [T in AgentEvent['type']]: Extract<AgentEvent, { type: 
   'tool-result': { type: 'tool-result', id: 'c', content: '', images: [LONG], isError: false, milliseconds: 1 },
   approval: { type: 'approval', id: 'a', code: 'ABCDEF', call: { ...call, arguments: LONG } },
   extra: { type: 'extra', extra },
+  nested: { type: 'nested', call: 'c', agent: 'a', events: [{ type: 'text', text: LONG }] },
   finished: { type: 'finished', reason: 'stop', rawReason: LONG, usage: NO_USAGE },
   failed: { type: 'failed', failure: { code: 'model_failed', message: LONG, toolsRan: false } },
   end: { type: 'end', reason: 'stop', extra } satisfies ModelEvent,

@@ -131,5 +131,5 @@ t.test('S-55 arguments with many mistakes are validated in linear time', async (
   const check = argumentsValidator(toolWith({ properties: { list } }));
   const begun = performance.now();
   t.match(check(`{"list":[${Array(100_000).fill(0).join()}]}`), { fault: /do not match/ });
-  t.ok(performance.now() - begun < 2_000);
+  t.ok(performance.now() - begun < 30_000); // with the square of the length it takes minutes
 });

@@ -4,6 +4,20 @@ import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';
 import { startPlayground } from '../support/server.js';
 
+/** A plugin with a tool whose answer is lost. */
+const MAIL = `
+  import { definePlugin, ToolSources } from '@plugboard/kernel';
+  const run = () => {
+    throw Object.assign(new Error('the connection broke'), { effect: 'unknown' });
+  };
+  const send = { name: 'send', description: 'Sends a mail.', inputSchema: { type: 'object' }, effect: 'write', run };
+  const tools = [send];
+  export default definePlugin({
+    name: 'mail', apiVersion: 1, summary: 'Sends mail', configSchema: { type: 'object', properties: {} },
+    register: (ctx) => ctx.contribute(ToolSources, { tools: () => tools }),
+  });
+`;
+
 export async function turns(t: Test, browser: Browser): Promise<void> {
   t.test('a turn goes on when its reader leaves, and is shown again when they come back', async (t) => {
     const app = await startPlayground(t);
@@ -41,6 +55,27 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     await row.locator('.session-open').click();
     await page.turns.getByText('Slowly but surely.').waitFor();
     t.equal(await page.turns.count(), 1);
+    t.same(page.problems, []);
+  });
+
+  t.test('TC-2 a call of unknown effect says so, while the turn runs and later', async (t) => {
+    const app = await startPlayground(t, {
+      tools: '  mail: { use: ./mail.mjs }\n',
+      yaml: '  mailer: { model: fast, tools: [mail] }\n',
+      files: { 'mail.mjs': MAIL },
+    });
+    const page = await Playground.open(t, browser, app);
+    await page.agent.selectOption('mailer');
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ toolCalls: [{ name: 'mail__send', arguments: {} }] }, { text: ['Well, ', gate.promise, 'who knows.'] });
+    await page.say('Send it');
+    const state = page.cards.first().locator('.tool-state').getByText('unknown effect', { exact: true });
+    await state.waitFor();
+    gate.resolve();
+    await page.ended(0);
+    t.equal(await page.cards.first().getAttribute('data-status'), 'unknown');
+    await page.page.reload();
+    await state.waitFor();
     t.same(page.problems, []);
   });
 

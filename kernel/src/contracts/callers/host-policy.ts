@@ -1,51 +1,57 @@
 import type { lookup } from 'node:dns';
 import { isIP } from 'node:net';
-import { AddressPolicy } from '@plugboard/kernel/contracts';
+import { AddressPolicy } from './address-policy.js';
 
-interface AddressesOptions {
-  /** What the configuration file names: any address. */
+/** The hosts that the configuration file names. */
+export interface HostPolicyOptions {
+  /** Addresses that the file names: their host may be private, at their port. */
   readonly named: readonly URL[];
-  /** Hosts that may be private, as `host` or `host:port`. */
+  /** Hosts that may be private, as `host`, which means any port, or `host:port`. */
   readonly allowPrivate: readonly string[];
   /** Resolves names, by default as the system does. */
   readonly resolve?: typeof lookup;
 }
 
-/** Which hosts may have private addresses: those that the configuration file names (S-07). */
-export class Addresses {
+/**
+ * Which hosts may have private addresses: those that the configuration file names (S-07). What a
+ * document, a redirect or another server names must be public.
+ *
+ * @experimental
+ */
+export class HostPolicy {
   readonly #hosts = new Set<string>();
   readonly #public: AddressPolicy;
   readonly #any: AddressPolicy;
 
-  constructor({ named, allowPrivate, resolve }: AddressesOptions) {
-    for (const url of named) this.#hosts.add(`${hostOf(url)}:${portOf(url)}`);
+  constructor({ named, allowPrivate, resolve }: HostPolicyOptions) {
+    for (const url of named) this.#hosts.add(`${HostPolicy.hostOf(url)}:${portOf(url)}`);
     for (const host of allowPrivate) this.#hosts.add(normal(host) ?? host);
     this.#public = new AddressPolicy(undefined, resolve);
     this.#any = new AddressPolicy(() => true, resolve);
   }
 
+  /** The host of a URL, without the brackets of IPv6. */
+  static hostOf(url: URL): string {
+    return url.hostname.replace(/^\[|\]$/g, '');
+  }
+
+  /** Whether a text is `host` or `host:port`. */
+  static isHost(text: string): boolean {
+    return normal(text) !== undefined;
+  }
+
   /** The addresses that a request to this URL may connect to. */
   policyFor(url: URL): AddressPolicy {
-    const host = hostOf(url);
+    const host = HostPolicy.hostOf(url);
     return this.#hosts.has(host) || this.#hosts.has(`${host}:${portOf(url)}`) ? this.#any : this.#public;
   }
 
   /** Whether the host is surely refused, without asking for its address. */
   refuses(url: URL): boolean {
-    const host = hostOf(url);
+    const host = HostPolicy.hostOf(url);
     const address = host === 'localhost' || host.endsWith('.localhost') ? '127.0.0.1' : host;
     return isIP(address) !== 0 && !this.policyFor(url).allows(address);
   }
-}
-
-/** Whether a text is `host` or `host:port`. */
-export function isHost(text: string): boolean {
-  return normal(text) !== undefined;
-}
-
-/** The host of a URL, without the brackets of IPv6. */
-export function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '');
 }
 
 function portOf({ port, protocol }: URL): string {
@@ -59,5 +65,6 @@ function normal(text: string): string | undefined {
   const url = URL.parse(`ws://${text}`);
   if (!url) return undefined;
   const port = /:(\d{1,5})$/.exec(text)?.[1]; // a URL hides the usual port
-  return text.endsWith(']') || port === undefined ? hostOf(url) : `${hostOf(url)}:${Number(port)}`;
+  const host = HostPolicy.hostOf(url);
+  return text.endsWith(']') || port === undefined ? host : `${host}:${Number(port)}`;
 }
