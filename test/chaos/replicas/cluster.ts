@@ -9,7 +9,7 @@ import type { StoredHistory } from '../checker.js';
 import { Victim } from '../victim.js';
 import { COUNT_TOOL } from './counter.js';
 
-/** Seconds: the shortest. */
+/** Seconds: the shortest lease. */
 export const LEASE = 5;
 
 const YAML = `
@@ -27,7 +27,7 @@ tools:
 agents:
   assistant: { model: fast, tools: [clock, count] }
   keeper: { model: fast, tools: [clock, count], onRestart: keep-input }
-sessions: { use: postgres, url: "\${DATABASE_URL}", schema: "\${SCHEMA}", lease: ${LEASE}s, poolSize: 4 }
+sessions: { use: postgres, url: "\${DATABASE_URL}", schema: "\${SCHEMA}", lease: "\${LEASE}", poolSize: 4 }
 log: { level: warn }
 `;
 
@@ -35,6 +35,8 @@ export interface ClusterOptions {
   readonly servers: number;
   /** The database as the proxies reach it: PostgreSQL, or a pooler before it. */
   readonly databasePort?: number;
+  /** Seconds. */
+  readonly lease?: number;
   readonly env: Readonly<Record<string, string>>;
   /** Of one server alone. */
   readonly envOf?: (index: number) => Readonly<Record<string, string>>;
@@ -90,7 +92,7 @@ export class Cluster {
   }
 
   /** Starts all servers at once. */
-  static async start(t: Test, { servers: count, databasePort, env, envOf }: ClusterOptions): Promise<Cluster> {
+  static async start(t: Test, { servers: count, databasePort, lease = LEASE, env, envOf }: ClusterOptions): Promise<Cluster> {
     const postgres = await realPostgres();
     const folder = t.testdir({});
     const schema = `cluster_${process.pid}_${++clusters}`;
@@ -103,7 +105,8 @@ export class Cluster {
         writeFileSync(join(own, 'count.mjs'), COUNT_TOOL);
         const proxy = await TcpProxy.start(t, databasePort ?? postgres.port);
         const host = `127.0.0.${index + 1}`;
-        const variables = { HOST: host, PORT: String(port), DATABASE_URL: proxy.through(postgres.url()), SCHEMA: schema };
+        const database = { DATABASE_URL: proxy.through(postgres.url()), SCHEMA: schema, LEASE: `${lease}s` };
+        const variables = { HOST: host, PORT: String(port), ...database };
         return new ClusterServer(
           `http://${host}:${port}`,
           new Victim(t, own, { ...env, ...variables, ...envOf?.(index) }),

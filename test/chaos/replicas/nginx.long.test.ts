@@ -20,7 +20,9 @@ t.test('turns of one session go on over all servers behind nginx, and past one t
   t.teardown(() => models.close());
   models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
   const counter = await startCounter(t);
-  const cluster = await Cluster.start(t, { servers: SERVERS, env: { MODEL_URL: models.url, COUNTER_URL: counter.url } });
+  // Long enough for a slow machine: no server is lost here.
+  const lease = 120;
+  const cluster = await Cluster.start(t, { servers: SERVERS, lease, env: { MODEL_URL: models.url, COUNTER_URL: counter.url } });
   const names = await startNameServer(t, () => cluster.servers.map(({ url }) => new URL(url).hostname));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

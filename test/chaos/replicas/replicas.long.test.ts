@@ -19,7 +19,7 @@ import { ReplicaClient, Room } from './replica-client.js';
 
 const SERVERS = 3;
 /** Acknowledged turns. */
-const TURNS = Number(process.env.PLUGBOARD_TURNS ?? rounds({ short: 20, long: 60, soak: 10_000 }));
+const TURNS = Number(process.env.PLUGBOARD_TURNS ?? rounds({ short: 20, long: 120, soak: 10_000 }));
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 46);
 /** In long games more clients play at once. */
 const ROOMS = Math.min(48, 8 + Math.floor(TURNS / 100));

@@ -49,6 +49,8 @@ export class Replica {
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #renewal: Promise<void> = Promise.resolve();
+  /** Whether the turns of the row were ended. Then the row is renewed no more. */
+  #hasEnded = false;
   #isOpen = false;
   #failure: Error | undefined;
   #warnedOfClock = false;
@@ -113,7 +115,7 @@ export class Replica {
     const enter = async (query: Query) => {
       await assertSupported(query);
       await migrate(query, server.schema);
-      await query('DELETE FROM plugboard.replica WHERE expires_at <= clock_timestamp()');
+      await query('DELETE FROM plugboard.replica WHERE expires_at <= clock_timestamp() OR id = $1', [this.#id]);
       const [own] = await query<{ readonly id: number; readonly now: number }>(SQL.insert, [this.#name, lease]);
       id = own?.id ?? 0;
       return own?.now ?? 0;
@@ -125,12 +127,19 @@ export class Replica {
 
   /** @param sentAt before the statement that renewed. @param now the database's clock. */
   #renewed(sentAt: number, now: number): void {
-    const { clock, lease, onEnded } = this.#options;
+    const { clock, lease } = this.#options;
+    this.#hasEnded = false;
     this.#safeUntil = sentAt + (lease * 2) / 3;
     this.#offset = now - (sentAt + clock.monotonic()) / 2;
     this.#expiry?.cancel();
-    this.#expiry = clock.after(this.#safeUntil - clock.monotonic(), onEnded);
+    this.#expiry = clock.after(this.#safeUntil - clock.monotonic(), () => this.#end());
     this.#compareClocks(now);
+  }
+
+  /** Ends the turns. Their rows are those of a dead server when this one's row is gone. */
+  #end(): void {
+    this.#hasEnded = true;
+    this.#options.onEnded();
   }
 
   #schedule(ms: number): void {
@@ -145,7 +154,7 @@ export class Replica {
     const sentAt = clock.monotonic();
     try {
       const [row] = await database.run<{ readonly now: number }>(SQL.renew, [this.#id, lease]);
-      if (row) this.#renewed(sentAt, row.now);
+      if (row && !this.#hasEnded) this.#renewed(sentAt, row.now);
       else await this.#enterAgain();
       if (this.#failure) log.info('the session store works again');
       this.#failure = undefined;
@@ -159,9 +168,9 @@ export class Replica {
   }
 
   async #enterAgain(): Promise<void> {
-    const { log, onEnded, database } = this.#options;
+    const { log, database } = this.#options;
     this.#safeUntil = Number.NEGATIVE_INFINITY;
-    onEnded();
+    this.#end();
     await this.#insert(database);
     log.warn('the lease of this server had expired; turns that ran then cannot be stored');
   }

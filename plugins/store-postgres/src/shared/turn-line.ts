@@ -54,7 +54,7 @@ export class TurnLine {
     const held = new HeldTurn(replica);
     this.#held.set(turn.turnId, held);
     try {
-      const version = await tables.line.arriveFirst(id, turn, replica.id);
+      const version = await tables.line.arriveFirst(id, turn, held.row);
       const result = version === undefined ? await this.#wait(id, turn, held, signal) : this.#leased(id, held, version);
       held.signal.throwIfAborted();
       signal.throwIfAborted();
@@ -129,15 +129,15 @@ export class TurnLine {
   }
 
   async #wait(id: SessionId, turn: TurnArrival, held: HeldTurn, signal: AbortSignal): Promise<AcquireResult> {
-    const { tables, replica, hints } = this.#options;
+    const { tables, hints } = this.#options;
     const hint = hints.expect(conversationId(id));
     const either = AbortSignal.any([signal, held.signal]);
     try {
-      const { isInLine, isAlive, same } = await tables.line.arriveLast(id, turn, replica.id);
+      const { isInLine, isAlive, same } = await tables.line.arriveLast(id, turn, held.row);
       if (!isAlive) throw new LeaseEnded('expired');
       if (!isInLine) return same === undefined ? { kind: 'busy' } : { kind: 'same', turnId: same };
       for (let pause = FIRST_PAUSE; ; pause = longer(pause)) {
-        const { waits, isTaken, interrupted } = await tables.line.take(id, turn.turnId, replica.id);
+        const { waits, isTaken, interrupted } = await tables.line.take(id, turn.turnId, held.row);
         if (!waits) throw new LeaseEnded('expired');
         // A turn that another server has just stored is seen by the next statement.
         if (isTaken)
