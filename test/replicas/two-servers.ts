@@ -13,7 +13,8 @@ export async function twoServers(t: Test) {
   return { memory, one: await start(), two: await start() };
 }
 
-function configOf({ store }: SharedServer, models: string) {
+/** What a server has in its file to use a store of a test. */
+export function sessionsOf({ store }: SharedServer) {
   const use = definePlugin({
     name: 'shared-memory',
     apiVersion: 1,
@@ -21,6 +22,10 @@ function configOf({ store }: SharedServer, models: string) {
     configSchema: { type: 'object', properties: {}, additionalProperties: false },
     register: ({ contribute }) => contribute(SessionStores, store),
   });
+  return { use };
+}
+
+function configOf(server: SharedServer, models: string) {
   return {
     transports: {
       http: { port: 0 },
@@ -34,6 +39,6 @@ function configOf({ store }: SharedServer, models: string) {
     },
     models: { fast: { use: 'openai', baseUrl: models, model: 'big-1' } },
     agents: { assistant: { model: 'fast' } },
-    sessions: { use },
+    sessions: sessionsOf(server),
   };
 }

@@ -60,6 +60,10 @@ t.test('fulfils the session store contract', async (t) => {
   sessionStoreContract(t.test, { openLimited, openCapped, register, open: () => open({}, clock), clock });
 });
 
+t.test('TC-3 says that everything is lost with the process', async (t) => {
+  t.equal(open().store.isVolatile, true);
+});
+
 t.test('expires a session `ttl` after its last turn and logs the loss', async (t) => {
   const { store, clock, logs } = open({ ttl: '2h' });
   await store.commit(session('anna'), { expected: 0, messages: turn(100) });

@@ -6,7 +6,7 @@ import { type AgentToolConfig, DEFAULT_DEPTH } from './config.js';
 /** Offers one tool, which asks an agent: each call is a turn of it inside of the call's turn. */
 export class AgentTool implements ToolSource {
   readonly single = true;
-  /** Longer than any turn: what counts is the `timeout` of the agent, and that of the turn above. */
+  /** Longer than any turn: the `timeout` of the agent counts, and that of the turn above. */
   readonly timeout = '24d';
   readonly asks: NonNullable<ToolSource['asks']>;
   readonly #name: string;

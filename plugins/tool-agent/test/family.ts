@@ -3,13 +3,16 @@ import { type AgentRuntime, OPEN, type TurnEvents, type TurnRequest } from '@plu
 import { type ChatRequest, ModelServer, type ReceivedRequest, type Script, startServer } from '@plugboard/testing';
 import type { Test } from 'tap';
 
+/** An entry of the configuration. */
+type Entry = Readonly<Record<string, unknown>>;
+
 /** What an agent's model answers to its nth request, from 1. */
 export type Play = (body: ChatRequest, nth: number, request: ReceivedRequest) => Script | Promise<Script>;
 
 interface FamilyOptions {
   /** By agent. */
   readonly agents: Readonly<Record<string, object>>;
-  readonly tools: Readonly<Record<string, object>>;
+  readonly tools: Readonly<Record<string, Entry>>;
   /** By agent. */
   readonly plays: Readonly<Record<string, Play>>;
   /** What else the file has. */
@@ -82,12 +85,18 @@ export function resultsOf(events: readonly AgentEvent[]): readonly { readonly co
   return events.flatMap((event) => (event.type === 'tool-result' ? [{ content: event.content, isError: event.isError }] : []));
 }
 
+/** The names of the tools that a model was shown. */
+export function toolNames(body: ChatRequest | undefined): readonly string[] {
+  const tools = (body?.tools ?? []) as readonly { readonly function: { readonly name: string } }[];
+  return tools.map((tool) => tool.function.name);
+}
+
 /** Calls of tools that ask agents. */
 export function calls(...wanted: readonly [tool: string, input: string][]): Script {
   return { toolCalls: wanted.map(([name, input]) => ({ name, arguments: { input } })) };
 }
 
 /** An entry of a tool that asks an agent. */
-export function asking(agent: string, more: object = {}): object {
+export function asking(agent: string, more: Entry = {}): Entry {
   return { use: 'agent', agent, description: `Asks ${agent}.`, ...more };
 }

@@ -2,16 +2,13 @@ import type { AgentEvent } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
 import { ManualClock, startServer } from '@plugboard/testing';
 import t from 'tap';
-import { asking, calls, collect, family, type Play, resultsOf } from './family.js';
+import { asking, calls, collect, family, type Play, resultsOf, toolNames } from './family.js';
 
 /** Asks once, then answers. */
 const askOnce =
   (tool: string, answer = 'Done.'): Play =>
   (_, nth) =>
     nth === 1 ? calls([tool, 'Go on']) : { text: answer };
-
-const toolNames = (body: { readonly tools?: readonly { readonly function: { readonly name: string } }[] } | undefined) =>
-  (body?.tools ?? []).map((tool) => tool.function.name);
 
 function finishedOf(events: readonly AgentEvent[]) {
   const last = events.at(-1);
@@ -24,8 +21,7 @@ t.test('AG-1 depth counts the levels below the root', async (t) => {
     agents: { root: { tools: ['again'] } },
     tools: { again: asking('root', { depth: 2 }) },
     plays: {
-      root: ({ tools }, nth) =>
-        nth < 3 && (tools?.length ?? 0) > 0 ? calls(['again', `level ${nth}`]) : { text: `answer ${nth}` },
+      root: (body, nth) => (nth < 3 && toolNames(body).length > 0 ? calls(['again', `level ${nth}`]) : { text: `answer ${nth}` }),
     },
   });
   const events = await collect(run('root'));
@@ -356,3 +352,35 @@ t.test('a slow reader of the turn slows its children down', async (t) => {
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }
+
+t.test('AG-6 calls that wait for their place end with the turn', async (t) => {
+  const { model, run, asked } = await family(t, {
+    agents: { root: { tools: ['again'] } },
+    tools: { again: asking('root', { depth: 2, maxChildren: 1 }) },
+    plays: {
+      root: (_, nth) =>
+        nth < 3 ? calls(['again', 'left'], ['again', 'right']) : { text: ['Still thinking', new Promise(() => {})] },
+    },
+  });
+  const turn = run('root');
+  const reading = collect(turn);
+  const endless = await model.received(3);
+  await turn.cancel();
+  t.equal(await endless.ended, 'aborted');
+  t.match((await reading).at(-1), { failure: { code: 'turn_cancelled' } });
+  t.equal(asked('root').length, 3, 'the root, one child and one grandchild: the others waited');
+});
+
+t.test('AG-6 the disconnect of a caller reaches a child', async (t) => {
+  const caller = new AbortController();
+  const { model, run } = await family(t, {
+    agents: { root: { tools: ['helper'] }, child: { onDisconnect: 'continue' } },
+    tools: { helper: asking('child', { session: 'parent' }) },
+    plays: { root: askOnce('helper'), child: () => ({ text: ['Still thinking', new Promise(() => {})] }) },
+  });
+  const reading = collect(run('root', { session: { key: 's' }, signal: caller.signal }));
+  const endless = await model.received(2);
+  caller.abort();
+  t.equal(await endless.ended, 'aborted');
+  t.match((await reading).at(-1), { failure: { code: 'abandoned' } });
+});

@@ -309,6 +309,13 @@ t.test('AP-2 a call that waits for approval is a request, also where its tools a
   t.strictSame(shown('full'), request);
   t.strictSame(shown('names'), { ...request, arguments: '' });
   t.strictSame(shown('none'), { ...request, server_label: '', name: '', arguments: '' });
+  const inside = { approval: 'mcpr_a', tool: { entry: 'helper › shell', name: 'append' }, arguments: '{"line":"x"}' };
+  const [other] = itemsOf({ turn: 3, messages, record: record({ calls: [callRecord('a', 'waiting', inside)] }) }, VIEW);
+  t.match(
+    other,
+    { server_label: 'helper › shell', name: 'append', arguments: '{"line":"x"}' },
+    'what the person was asked about',
+  );
 });
 
 t.test('AP-2 decisions are items, and an approved call follows its decision with its result', async (t) => {

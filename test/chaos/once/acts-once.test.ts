@@ -26,27 +26,32 @@ t.test(`TC-1 TC-3 TC-4 TC-5 no mail is doubled or lost by ${CUTS} cut answers an
   t.comment(`PLUGBOARD_SEED=${SEED}`);
   const random = seeded(SEED);
   const upTo = (n: number) => Math.floor(random() * n);
-  const models = await ModelServer.start();
   const mail = new MailServer();
-  const env = { MODEL_URL: models.url, MAIL_URL: await mail.start() };
-  t.teardown(() => models.close());
+  const MAIL_URL = await mail.start();
   t.teardown(() => mail.close());
-  models.respond(({ body }) => modelOf(body));
+  /** A model server for one life, as it keeps its requests. */
+  const withModels = async (work: (env: Record<string, string>) => Promise<void>) => {
+    const models = await ModelServer.start();
+    models.respond(({ body }) => modelOf(body));
+    try {
+      await work({ MODEL_URL: models.url, MAIL_URL });
+    } finally {
+      await models.close();
+    }
+  };
   const folder = t.testdir(FILES);
   const senders = Array.from({ length: SESSIONS }, (_, n) => new Sender(`s${n}`, ENTRIES[n % ENTRIES.length] as Entry));
 
   const fate = (): Fate => (upTo(100) === 0 ? 'late' : (FATES[upTo(FATES.length)] ?? 'answer'));
   let killed = 0;
-  let lives = 0;
-  for (; mail.cut + killed < CUTS; lives++) {
-    const end = ENDS[(lives * 7 + 7) % ENDS.length] ?? 'held';
+  /** One life of the server, to its end. */
+  const live = async (end: (typeof ENDS)[number], env: Record<string, string>) => {
     mail.fate = fate;
     const victim = new Victim(t, folder, { ...env, DIE_AT: end, DIE_AFTER: String(upTo(SESSIONS * MOVES)) });
     if (end === 'start') {
       victim.launch();
       await wait(300 + upTo(900)); // wherever it is then
-      await victim.kill();
-      continue;
+      return victim.kill();
     }
     const url = await victim.start();
     if (end === 'held') {
@@ -61,18 +66,22 @@ t.test(`TC-1 TC-3 TC-4 TC-5 no mail is doubled or lost by ${CUTS} cut answers an
       }),
     );
     killed += isCut.filter((one) => one).length;
-    await victim.kill();
-  }
+    return victim.kill();
+  };
+  let lives = 0;
+  for (; mail.cut + killed < CUTS; lives++) await withModels((env) => live(ENDS[(lives * 7 + 7) % ENDS.length] ?? 'held', env));
 
   mail.fate = () => 'answer';
-  const victim = new Victim(t, folder, env);
-  const url = await victim.start();
-  await Promise.all(
-    senders.map(async (sender) => {
-      while ((await sender.play(url, false)) !== 'settled');
-    }),
-  );
-  t.equal(await victim.stop(), 0);
+  await withModels(async (env) => {
+    const victim = new Victim(t, folder, env);
+    const url = await victim.start();
+    await Promise.all(
+      senders.map(async (sender) => {
+        while ((await sender.play(url, false)) !== 'settled');
+      }),
+    );
+    t.equal(await victim.stop(), 0);
+  });
 
   const verdict = { doubled: [] as string[], lost: [] as string[], wrong: senders.flatMap(({ wrong }) => wrong) };
   const counts = Object.fromEntries(ENTRIES.map((entry) => [entry, { mails: 0, unknown: 0, unknownAndSent: 0 }]));

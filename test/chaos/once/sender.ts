@@ -27,8 +27,11 @@ function toldIn(messages: ChatRequest['messages'], subject: string): string | un
 /** The connection broke off. */
 class Cut extends Error {}
 
+/** Mails of one session, so that none grows long. */
+const MAILS = 8;
+
 /**
- * A client of one session, which sends one mail after the other. If it gets no answer, it asks what
+ * A client that sends one mail after the other. If it gets no answer, it asks what
  * became of its mail, and sends it again if the model knows of no call: as a person would.
  */
 export class Sender {
@@ -36,15 +39,15 @@ export class Sender {
   readonly told = new Map<string, string>();
   /** Answers that nothing explains. */
   readonly wrong: string[] = [];
-  readonly #session: string;
+  readonly #name: string;
   readonly entry: Entry;
   #count = 0;
   /** The mail that nothing is known about. */
   #open: string | undefined;
   #verb: 'send' | 'ask' = 'send';
 
-  constructor(session: string, entry: Entry) {
-    this.#session = session;
+  constructor(name: string, entry: Entry) {
+    this.#name = name;
     this.entry = entry;
   }
 
@@ -55,7 +58,7 @@ export class Sender {
   async play(url: string, sends = true): Promise<'done' | 'cut' | 'settled'> {
     if (this.#open === undefined) {
       if (!sends) return 'settled';
-      this.#open = `${this.#session}-${++this.#count}`;
+      this.#open = `${this.#name}-${++this.#count}`;
       this.#verb = 'send';
     }
     try {
@@ -79,7 +82,8 @@ export class Sender {
   }
 
   async #say(url: string, content: string): Promise<string> {
-    const body = { model: this.entry, session_id: this.#session, messages: [{ role: 'user', content }] };
+    const session_id = `${this.#name}.${Math.floor(this.#count / MAILS)}`;
+    const body = { model: this.entry, session_id, messages: [{ role: 'user', content }] };
     try {
       const headers = { 'content-type': 'application/json' };
       const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -86,7 +86,7 @@ export class Disturber {
   async run(): Promise<void> {
     const first: FaultName[] = ['kill', 'pause', 'isolate', 'term', 'drop', 'silence'];
     while (!this.#isStopped) {
-      await wait(300 + this.#random() * 1_500);
+      await wait(500 + this.#random() * 2_500);
       const free = this.#cluster.servers.filter(({ isDisturbed }) => !isDisturbed);
       const [server] = free.slice(Math.floor(this.#random() * free.length));
       if (!server || (free.length === 1 && this.#cluster.servers.length > 1)) continue;

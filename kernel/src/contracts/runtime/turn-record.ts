@@ -64,7 +64,10 @@ export interface TurnRecord {
     readonly state: 'completed' | 'failed' | 'unknown' | 'waiting' | 'client' | 'cut';
     /** The id of the request for approval, if there was one. */
     readonly approval?: string | undefined;
-    /** Only of a call of an earlier turn: the arguments, as JSON text. */
+    /**
+     * The arguments, as JSON text. Only of a call of an earlier turn, and of one that a person must
+     * approve after it began: those that the person sees, with the `tool`.
+     */
     readonly arguments?: string | undefined;
     /** What happened in the turn that the call started. Times count as in this record. */
     readonly nested?:

@@ -201,8 +201,8 @@ export interface TurnBegin {
   readonly input: readonly Message[];
   /**
    * The session that this one belongs to, of the same project, which belongs to no other itself:
-   * this one is deleted with that one, and neither `list` nor `find` returns it. Kept with the first
-   * turn that is committed.
+   * this one is deleted with that one, and neither `list` nor `find` returns it. Kept with the
+   * first turn that is committed.
    */
   readonly parent?: SessionId | undefined;
 }

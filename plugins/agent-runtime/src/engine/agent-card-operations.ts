@@ -143,13 +143,13 @@ export class AgentCardOperations implements AgentCards {
   }
 
   /** The tool is an agent: what it does counts as if the agent that has the tool had asked it. */
-  #onAsking(asking: AskingCall, turn: Turn, { agent, revision }: Pick<RunContext, 'agent' | 'revision'>): () => void {
+  #onAsking(asking: AskingCall, turn: Turn, { agent, revision }: Pick<RunContext, 'agent' | 'revision'>): ParentCall {
     const { principal, messages, clientTools, params, incremental, requestId, metadata, signal } = turn;
     const request = { target: agent, principal, messages, clientTools, params, incremental, requestId, metadata, signal };
     const account = new Account(this.#memory.budget, principal);
     const use = new TurnUse(agent.limits, NOTHING_SPENT, undefined);
-    const parent = new ParentCall({ ...asking, request, account, revision, use, above: undefined });
-    return () => parent.end();
+    const none = { lease: undefined, canWait: false, above: undefined } as const;
+    return new ParentCall({ ...asking, request, account, revision, use, ...none });
   }
 }
 
@@ -182,6 +182,7 @@ function needsApproval(): TurnError {
 
 /** Nothing waits here: the person decides at once. */
 const REFUSED: PostponedCalls = {
+  canWait: false,
   postpone() {
     throw needsApproval();
   },

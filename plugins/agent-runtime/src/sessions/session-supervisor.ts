@@ -171,7 +171,7 @@ export class SessionSupervisor {
     await (this.#storage.store.shared ? this.use(id) : this.#actors.get(nameOf(id)))?.endTurns(reason);
   }
 
-  /** Waits for the turns of a session's children, which were ended with its own: one may be stored. */
+  /** Waits for the turns of a session's children, which ended with its own: one may be stored. */
   async childrenEnded(id: SessionId): Promise<void> {
     const name = nameOf(id);
     const isChild = ({ request }: TurnTask) => {

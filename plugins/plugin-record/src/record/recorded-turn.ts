@@ -89,11 +89,15 @@ export class RecordedTurn {
     return this.#tools.get(id);
   }
 
-  /** A call has reached its tool, or an interceptor inside of this one. */
+  /**
+   * A call has reached its tool, or an interceptor inside of this one. Of one whose answer was lost
+   * and that was made again, the last result is kept.
+   */
   ran({ id, input }: InterceptedCall, ran: Ran): void {
     const line = this.#tools.get(id);
     if (!line) return;
-    this.#tools.set(id, { ...line, input, ...ran });
+    const { output: _, failed: __, ...made } = line;
+    this.#tools.set(id, { ...made, input, ...ran });
     if (ran.output !== undefined) this.#grow(sizeOfOutput(ran.output));
   }
 
@@ -155,9 +159,11 @@ export class RecordedTurn {
     if (line) this.#tools.set(call, { ...line, agent });
   }
 
-  #result({ id, content, isError, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {
-    const line = this.#tools.get(id);
-    if (!line) return;
+  #result({ id, content, isError, effect, milliseconds }: Extract<AgentEvent, { type: 'tool-result' }>): void {
+    const known = this.#tools.get(id);
+    if (!known) return;
+    // What the server says of a lost answer is the result.
+    const line: ToolLine = effect === 'unknown' ? { ...known, failed: undefined } : known;
     // A tool that ran out of time has a result, although it has not returned.
     const isLate = line.input !== undefined && line.output === undefined && line.failed === undefined;
     const output = isLate ? { content: [{ type: 'text', text: content } as const], isError } : line.output;

@@ -87,7 +87,7 @@ interface InfoRow extends SessionId {
 /** Turns that are in line, work between turns aside. */
 const IN_LINE = `ended_at IS NULL AND (turn.title IS NOT NULL OR input IS NOT NULL) AND ${ALIVE}`;
 const SESSIONS = `SELECT id, project, agent, key, conversation, base, version, created_at, updated_at, end_user, title, metadata, bytes,
-    EXISTS (SELECT FROM plugboard.turn WHERE turn.project = session.project AND turn.agent = session.agent
+    parent, EXISTS (SELECT FROM plugboard.turn WHERE turn.project = session.project AND turn.agent = session.agent
       AND turn.key = session.key AND ${IN_LINE}) AS running
   FROM plugboard.session`;
 /** Sessions whose first turn is in line: the first arrival of each. */

@@ -95,7 +95,7 @@ function itemsOfCall(call: ToolCallPart, at: ItemPlace, view: TurnView): Item[] 
   const tool = known?.tool ?? agentTool(call, result, view);
   if (!tool) return [functionCall(at, call.id, call.function)];
   if (known?.state === 'waiting' && known.approval !== undefined)
-    return [approvalRequest(known.approval, tool, call.function.arguments, view)];
+    return [approvalRequest(known.approval, tool, known.arguments ?? call.function.arguments, view)];
   return mcpCall(itemId('mcp', at), tool, call.function.arguments, result, known, view);
 }
 

@@ -31,7 +31,7 @@ export function toolCard(tool, buttons, hint = 'This agent does not show the arg
   const isHidden = tool.arguments === '' && output === null && status !== 'running' && !nested;
   const state = isOurs && output === null && status !== 'running' ? 'left to the client' : STATES[status];
   return html`
-    <details class="tool" data-status=${status} ?open=${status === 'waiting'}>
+    <details class="tool" data-status=${status} ?open=${status === 'waiting' && !(isHidden && buttons === nothing)}>
       <summary>
         <span class="tool-mark">${status === 'running' ? html`<span class="spinner"></span>` : icon(MARKS[status])}</span>
         <span class="tool-name">

@@ -3,6 +3,7 @@ import type { Target, TargetInfo, TargetResolution } from '@plugboard/kernel/con
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../../config.js';
 import { type Agent, configuredAgent, rawModel } from './agent.js';
+import { toolEntry } from './check-config.js';
 
 /**
  * Resolves names to agents (C-065 to C-070), in this order:
@@ -16,6 +17,8 @@ export class Directory {
   readonly #agents = new Map<string, Agent>();
   readonly #models = new Map<string, Agent>();
   readonly #defaults = new Map<string, string>();
+  readonly #settings: RuntimeSettings['agents'];
+  readonly #tools: Extensions<ToolSource>;
 
   constructor(
     settings: RuntimeSettings,
@@ -23,6 +26,8 @@ export class Directory {
     tools: Extensions<ToolSource>,
     resolvePath: (path: string) => string,
   ) {
+    this.#settings = settings.agents;
+    this.#tools = tools;
     for (const [name, agent] of Object.entries(settings.agents)) {
       this.#agents.set(name, configuredAgent(name, agent, models, tools, resolvePath));
     }
@@ -56,6 +61,16 @@ export class Directory {
   /** Returns the agent or raw model of that name, for any caller. */
   named(name: string): Agent | undefined {
     return this.#agents.get(name) ?? this.#models.get(name);
+  }
+
+  /** Whether calls of an agent, or of those that it asks, may need approval. */
+  mayAsk(name: string, seen = new Set<string>()): boolean {
+    const { approve = [], tools = [] } = this.#settings[name] ?? {};
+    if (approve.length > 0) return true;
+    if (seen.has(name)) return false;
+    seen.add(name);
+    const asked = tools.flatMap((pattern) => this.#tools.get(toolEntry(pattern))?.asks?.agent ?? []);
+    return asked.some((agent) => this.mayAsk(agent, seen));
   }
 
   agents(): Iterable<Agent> {

@@ -6,12 +6,32 @@ export class ToolRefused extends Error {
   override readonly name = 'ToolRefused';
 }
 
-/** A person must decide about the call first, because of an interceptor. The tool did not run. */
+/** A turn that a call started, and that a person must decide about before it goes on. */
+export interface WaitingChild {
+  /** What the person decides about, as far as callers may see it. */
+  readonly shown: {
+    /** Undefined if its agent hides its tools. */
+    readonly tool: { readonly entry: string; readonly name: string } | undefined;
+    readonly arguments: string;
+  };
+  /** What the turn of the call has used of its limits, with this one. */
+  readonly spent: { readonly steps: number; readonly toolCalls: number; readonly tokens: number };
+  /** What the turn needs to go on, as a value of JSON. */
+  readonly state: unknown;
+}
+
+/**
+ * A person must decide about the call first: because of an interceptor, and the tool did not run;
+ * or because of the turn that the call started.
+ */
 export class Postponed extends Error {
   override readonly name = 'Postponed';
 
   /** @param input the arguments that would run, as JSON. */
-  constructor(readonly input: string) {
+  constructor(
+    readonly input: string,
+    readonly child?: WaitingChild,
+  ) {
     super('the call waits for a person; let this error pass');
   }
 }

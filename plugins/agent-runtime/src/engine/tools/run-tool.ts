@@ -10,7 +10,7 @@ import type {
   ToolSource,
 } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
-import { InterceptorFailed, Postponed, runIntercepted, ToolRefused } from './intercept-tool.js';
+import { InterceptorFailed, Postponed, runIntercepted, ToolRefused, type WaitingChild } from './intercept-tool.js';
 import { completeArguments } from './tool-arguments.js';
 import type { AgentTool } from './toolbox.js';
 
@@ -51,6 +51,15 @@ export interface AskingCall {
   readonly asks: NonNullable<ToolSource['asks']>;
   /** Takes the events of the turn that the call starts. */
   readonly nest: NestEvents;
+  /** Of a call that waited for a person: how its turn goes on. */
+  readonly resumed: unknown;
+}
+
+/** What became of the turn that a call started. */
+export interface AskedTurn {
+  readonly waiting: WaitingChild | undefined;
+  /** The call has ended. */
+  end(): void;
 }
 
 interface ToolRunOptions {
@@ -66,8 +75,8 @@ interface ToolRunOptions {
   readonly clock: Clock;
   /** Aborts when the turn must end. */
   readonly turnSignal: AbortSignal;
-  /** Called with the call of a tool that asks an agent. Returns what is called when it has ended. */
-  onAsking(asking: Omit<AskingCall, 'nest'>): () => void;
+  /** Called with the call of a tool that asks an agent. */
+  onAsking(asking: Pick<AskingCall, 'call' | 'entry' | 'asks'>): AskedTurn;
   /** Called just before the tool starts. @throws TurnError if it must not. */
   assertLease(): void;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
@@ -125,17 +134,18 @@ export async function runTool(
   };
   const own = { ...call, signal: abort.signal, progress };
   const { entry, asks } = tool;
-  const end = asks && options.onAsking({ call: own, entry, asks });
+  const asked = asks && options.onAsking({ call: own, entry, asks });
   const running = attempt(tool, input, own, options, current);
   try {
     outcome = await Promise.race([running, stopped.promise]);
   } finally {
     isOver = true;
-    end?.();
+    asked?.end();
     timer.cancel();
     turnSignal.removeEventListener('abort', onTurnEnd);
     if (abort.signal.aborted) onAborted(running.then(() => {}));
   }
+  if (asked?.waiting) return new Postponed(completeArguments(input, tool.tool.inputSchema), asked.waiting);
   if (outcome instanceof Postponed || outcome.effect === undefined) return outcome;
   if (!lost && canSettle(tool)) return runTool(tool, input, call, options, outcome);
   if (tool.effect !== 'read') return outcome;

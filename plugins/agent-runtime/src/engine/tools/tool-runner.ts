@@ -4,9 +4,9 @@ import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
-import { Postponed } from './intercept-tool.js';
+import { Postponed, type WaitingChild } from './intercept-tool.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
-import { type AskingCall, type NestEvents, runTool, type ToolOutcome, toolError } from './run-tool.js';
+import { type AskedTurn, type AskingCall, type NestEvents, runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
 /** Nested events of a step's calls that wait for a slow reader. Beyond it, the senders wait. */
@@ -30,6 +30,8 @@ export interface OwnedCall {
   readonly principal: Principal;
   /** The only arguments that may run, as JSON. Undefined: those of the call. */
   readonly shown: string | undefined;
+  /** How the turn goes on that the call started, if a person had to decide about it. */
+  readonly resumed?: unknown;
   /**
    * Runs the call within the limits of its tool, or says what becomes of it instead.
    * @param run receives what is known of the call if its answer was lost.
@@ -55,11 +57,8 @@ interface ToolContext {
   readonly interceptors: readonly Contribution<ToolInterceptor>[];
   /** Takes calls that interceptors let wait. Absent if none can. */
   readonly pending: PostponedCalls | undefined;
-  /**
-   * A call of a tool that asks an agent begins: it may start turns until the returned function is
-   * called.
-   */
-  onAsking(asking: AskingCall): () => void;
+  /** A call of a tool that asks an agent begins: it may start turns until its end. */
+  onAsking(asking: AskingCall): AskedTurn;
   /** Absent if no later process can go on with the calls. */
   readonly journal?: CallJournal | undefined;
   /** @throws TurnError if the turn has lost its session: no tool starts then. */
@@ -67,11 +66,14 @@ interface ToolContext {
 }
 
 export interface PostponedCalls {
+  /** Whether calls can wait. */
+  readonly canWait: boolean;
   /**
-   * A tool interceptor lets a call wait. Returns its result if it cannot.
+   * A tool interceptor lets a call wait, or the turn that it started. Returns its result if it
+   * cannot.
    * @param complete the arguments that would run, as JSON.
    */
-  postpone(call: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval;
+  postpone(call: ServerCall, tool: AgentTool, complete: string, child?: WaitingChild): ToolOutcome | TurnApproval;
 }
 
 /** What calls that run at the same time share. */
@@ -178,7 +180,7 @@ export class ToolRunner {
       let outcome = await (own.owned ? own.owned.settle(known, run) : run());
       if (outcome instanceof Postponed) {
         if (!known || !pending) throw outcome;
-        outcome = pending.postpone(own, known, outcome.input);
+        outcome = pending.postpone(own, known, outcome.input, outcome.child);
       }
       if ('type' in outcome) {
         span.end();
@@ -221,7 +223,7 @@ export class ToolRunner {
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
-      onAsking: (asking: Omit<AskingCall, 'nest'>) => onAsking({ ...asking, nest }),
+      onAsking: (asking: Pick<AskingCall, 'call' | 'entry' | 'asks'>) => onAsking({ ...asking, nest, resumed: owned?.resumed }),
       assertLease,
       onBegin: kept && (() => kept.begin(own, known)),
       onAborted: (ended: Promise<void>) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),

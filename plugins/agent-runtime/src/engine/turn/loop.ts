@@ -272,11 +272,12 @@ class AgentLoop {
     }
   }
 
-  /** A call of a tool that asks an agent begins. Returns what ends it. */
-  #onAsking(asking: AskingCall): () => void {
+  /** A call of a tool that asks an agent begins. */
+  #onAsking(asking: AskingCall): ParentCall {
     const { request, task, revision, parent: above } = this.#context;
-    const parent = new ParentCall({ ...asking, request, account: task.account, revision, use: this.#use, above });
-    return () => parent.end();
+    const canWait = this.#begun.pending?.canWait === true;
+    const { account, lease } = task;
+    return new ParentCall({ ...asking, request, account, lease, revision, use: this.#use, canWait, above });
   }
 
   /** The end of a turn by a limit. Its text says so, where the turn has none. */

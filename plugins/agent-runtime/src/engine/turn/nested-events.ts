@@ -3,7 +3,7 @@ import type { Batch } from '../log/batch.js';
 import type { ParentCall } from './parent-call.js';
 import { shownNested } from './shown-nested.js';
 
-/** The events of a child for the tool that started it. The readers of the turn above get them, too. */
+/** The events of a child for the tool that started it. Readers of the turn above get them, too. */
 export class NestedEvents implements TurnEvents {
   readonly #events: TurnEvents;
   readonly #parent: ParentCall;

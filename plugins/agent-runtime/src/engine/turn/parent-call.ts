@@ -1,8 +1,10 @@
 import type { ToolCall } from '@plugboard/kernel';
 import { type Account, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import type { AgentRevision } from '../revision/agent-revision.js';
-import type { AskingCall } from '../tools/run-tool.js';
+import type { WaitingChild } from '../tools/intercept-tool.js';
+import type { AskedTurn, AskingCall } from '../tools/run-tool.js';
 import type { SlotHolder } from './child-slots.js';
+import type { TurnLease } from './turn-lease.js';
 import type { TurnTask } from './turn-task.js';
 import type { TurnUse } from './turn-use.js';
 
@@ -10,8 +12,12 @@ interface ParentCallOptions extends AskingCall {
   /** The turn that makes the call. */
   readonly request: TurnRequest;
   readonly account: Account;
+  /** Of that turn, if it has one. */
+  readonly lease: TurnLease | undefined;
   readonly revision: AgentRevision;
   readonly use: TurnUse;
+  /** Whether the call can wait for a person. */
+  readonly canWait: boolean;
   /** The call that started that turn. */
   readonly above: ParentCall | undefined;
 }
@@ -27,8 +33,10 @@ const calls = new WeakMap<ToolCall, ParentCall>();
  *    were when that one began.
  * 3. When the call ends, the turn ends with it.
  */
-export class ParentCall implements SlotHolder {
+export class ParentCall implements AskedTurn, SlotHolder {
   hasSlot = false;
+  /** The turn that it started waits for a person. */
+  waiting: WaitingChild | undefined;
   readonly options: ParentCallOptions;
   /** Levels of turns above the one that the call starts. */
   readonly level: number;

@@ -10,6 +10,17 @@ export interface TurnLease {
   abandon(): Promise<void>;
 }
 
+/** The lease of a turn for the turns that its tools start: these cannot give it back. */
+export function lent(lease: TurnLease): TurnLease {
+  return {
+    version: lease.version,
+    get isHeld() {
+      return lease.isHeld;
+    },
+    abandon: async () => {},
+  };
+}
+
 /** The session of a turn may be another server's: nothing more of it is sent or stored. */
 export function leaseLost(cause?: unknown): TurnError {
   return new TurnError(

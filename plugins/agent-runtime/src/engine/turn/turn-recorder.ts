@@ -206,6 +206,8 @@ export class TurnRecorder {
   #ask({ id, call: asked }: TurnApproval): void {
     const postponed = this.#calls.find((call) => call.id === asked.id);
     const call = postponed ?? this.#begin(asked, 'waiting');
+    // What a person sees: other arguments, or a call of the turn that this one started.
+    if (postponed) Object.assign(postponed, { tool: asked.tool, arguments: asked.arguments });
     call.state = 'waiting';
     call.approval = id;
   }

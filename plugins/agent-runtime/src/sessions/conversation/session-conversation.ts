@@ -6,6 +6,7 @@ import type { BegunTurn, TurnContext, TurnConversation } from '../../engine/turn
 import { dueSummary } from '../history/due-summary.js';
 import { historyView } from '../history/history-view.js';
 import type { ApprovalRecords } from '../pending/approval-records.js';
+import { type ResumedConversation, resumedConversation, waitingChild } from '../pending/child-state.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { NOTHING_OPEN, settleOpenCalls } from '../pending/settle-open-calls.js';
 import type { TurnJournal } from '../pending/turn-journal.js';
@@ -28,6 +29,8 @@ interface SessionTurn {
   readonly budget: HistoryBudget;
   /** Absent if no call is open and the agent has no tools. */
   readonly pending: OpenCalls | undefined;
+  /** Present if the turn goes on that a call started. */
+  readonly resumed: ResumedConversation | undefined;
   /** Its calls that may write. Absent without tools, and if the store lasts no longer than they. */
   readonly journal: TurnJournal | undefined;
 }
@@ -48,7 +51,7 @@ export class SessionConversation implements TurnConversation {
   }
 
   async load(): Promise<Turn> {
-    const { task, agent, request, signal, ids, toolbox } = this.#context;
+    const { task, agent, parent, request, signal, ids, toolbox, revision } = this.#context;
     const history = this.#history;
     const records = this.#records;
     const stored = await history.current(task.account, signal, task.lease?.version);
@@ -57,19 +60,24 @@ export class SessionConversation implements TurnConversation {
     const { turns = stored.turns } = request.session ?? {};
     if (turns !== stored.turns) throw sessionMoved(stored.turns);
     const asked = { ...request, account: task.account };
-    const { system, added, calls } = await settleOpenCalls(records, asked, history.id, stored.messages);
+    const settled = await settleOpenCalls(records, asked, history.id, stored.messages);
+    const { system } = settled;
+    const resumed = resumedConversation(parent);
+    const added = resumed ? [...settled.added, ...resumed.earlier, ...resumed.results] : settled.added;
+    const { calls } = resumed ?? settled;
     const budget = budgetFor(this.#context, [...system, ...added]);
     const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
-    // A child cannot wait for a person: the answer to its call would come too late.
-    const kept = request.parent ? {} : { records };
+    // The calls of a child are kept with the call that asked it.
+    const kept = parent ? { parent } : { records };
     const journal = toolbox === NO_TOOLS ? undefined : kept.records?.journalOf(history.id, turn);
-    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, ...kept });
+    const { directory } = revision;
+    const pending = isIdle ? undefined : new OpenCalls({ ids, agent, turn, calls, journal, directory, ...kept });
     // A response without a turn of its own belongs to the last one.
     task.number = pending?.addsNothing(added) ? stored.turns : stored.turns + 1;
     task.recorder?.decide(calls.decisions);
-    this.#turn = { id: turn.id, stored, system, added, budget, pending, journal };
+    this.#turn = { id: turn.id, stored, system, added, budget, pending, journal, resumed };
     return turn;
   }
 
@@ -106,11 +114,14 @@ export class SessionConversation implements TurnConversation {
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const { task, request } = this.#context;
+    const { task, agent, parent, request } = this.#context;
     const storage = this.#storage;
     const { idempotency } = request;
     const { id } = this.#history;
-    const { id: turnId, stored, added, pending, journal } = this.#loaded;
+    const { id: turnId, stored, added, pending, journal, resumed } = this.#loaded;
+    const child = pending?.waiting(resumed?.results ?? [], answer);
+    if (parent) parent.waiting = waitingChild(parent, child, resumed, agent.toolVisibility);
+    if (parent?.waiting) return this.abandon(); // it is kept with the call
     const state = request.commitState?.(pending?.withNotice(answer) ?? answer);
     if (pending?.addsNothing(added)) {
       await this.abandon(); // the decisions are stored, and no message is

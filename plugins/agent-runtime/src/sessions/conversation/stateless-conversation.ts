@@ -8,6 +8,7 @@ import { historyView } from '../history/history-view.js';
 import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
 import { summaryRequest } from '../history/summary-request.js';
 import { approvalNotFound } from '../pending/approval.js';
+import { type ResumedConversation, resumedConversation, waitingChild } from '../pending/child-state.js';
 import { ClientCalls } from '../pending/client-calls.js';
 import { OpenCalls } from '../pending/open-calls.js';
 import { answerRecord } from '../store/idempotency.js';
@@ -24,18 +25,22 @@ export class StatelessConversation implements TurnConversation {
   readonly #clientCalls: ClientCalls | undefined;
   /** The conversation before the turn. */
   #messages: readonly Message[];
+  /** Present if the turn goes on that a call started. */
+  readonly #resumed: ResumedConversation | undefined;
+  #pending: OpenCalls | undefined;
 
   constructor(context: TurnContext, storage: SessionStorage) {
     const { agent, request } = context;
     this.#context = context;
     this.#storage = storage;
     this.#messages = request.messages;
+    this.#resumed = resumedConversation(context.parent);
     if (agent.tools.length > 0 && agent.clientTools === 'passthrough')
       this.#clientCalls = new ClientCalls(storage.store, agent.name, request.principal);
   }
 
   get isStored(): boolean {
-    return this.#clientCalls !== undefined;
+    return this.#clientCalls !== undefined || this.#context.parent !== undefined;
   }
 
   async load(): Promise<Turn> {
@@ -48,6 +53,10 @@ export class StatelessConversation implements TurnConversation {
       const tokens = Math.min(agent.contextWindow, agent.limits.tokens);
       return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), tokens));
     }
+    if (this.#resumed) {
+      this.#messages = [...messages, ...this.#resumed.earlier, ...this.#resumed.results];
+      return makeTurn(this.#context, this.#messages);
+    }
     if (history === undefined) {
       assertPairedToolCalls(messages);
       if (this.#clientCalls) this.#messages = await this.#expanded(messages, this.#clientCalls);
@@ -59,12 +68,16 @@ export class StatelessConversation implements TurnConversation {
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
-    const { agent, ids, toolbox } = this.#context;
-    const pending = toolbox === NO_TOOLS ? undefined : new OpenCalls({ ids, agent, turn });
-    return { turn, usage: undefined, conversation: undefined, pending };
+    const { agent, ids, toolbox, parent } = this.#context;
+    const calls = this.#resumed && { calls: this.#resumed.calls };
+    this.#pending = toolbox === NO_TOOLS && !calls ? undefined : new OpenCalls({ ids, agent, turn, parent, ...calls });
+    return { turn, usage: undefined, conversation: undefined, pending: this.#pending };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
+    const { parent, agent } = this.#context;
+    const waiting = this.#pending?.waiting(this.#resumed?.results ?? [], answer);
+    if (parent) parent.waiting = waitingChild(parent, waiting, this.#resumed, agent.toolVisibility);
     const calls = this.#clientCalls;
     if (calls) await this.#storage.call(() => calls.save(this.#messages, answer), 'pendingToolCalls.save');
     const { idempotency } = this.#context.request;

@@ -47,6 +47,11 @@ interface ApprovalFields {
   readonly call: TurnToolCall & { readonly tool: NonNullable<TurnToolCall['tool']> };
   /** The arguments that run, as JSON, if a tool interceptor changed those of the call. */
   readonly changed?: string | undefined;
+  /**
+   * The turn that the call started, if that waits: `call` is then what a person sees, with the id
+   * of this one, which goes on.
+   */
+  readonly child?: { readonly call: ApprovalFields['call']; readonly state: unknown } | undefined;
   /** A hash of the tool's schema. */
   readonly schema: string;
   readonly turnId: string;
@@ -106,7 +111,7 @@ export function encodeApproval(approval: ApprovalFields & { readonly id: string 
 
 /** An approval whose result the conversation has. Only what was asked and decided is kept of it. */
 export function settledApproval(approval: ApprovalRecord): ApprovalRecord {
-  return { ...approval, state: 'settled', outcome: undefined, params: undefined, principal: null };
+  return { ...approval, state: 'settled', outcome: undefined, params: undefined, child: undefined, principal: null };
 }
 
 /** The id of the approval of a call: who knows the call finds it without an index. */

@@ -13,6 +13,9 @@ const UNKNOWN_EFFECT: ToolOutcome = {
   effect: 'unknown',
 };
 
+/** Keeps where calls stand. */
+export type CallStates = Pick<ApprovalRecords, 'replace' | 'isOld'>;
+
 /** A call of an earlier turn that a person approved, or that a dead process began. */
 export interface ApprovedCall extends ServerCall {
   /** Its result, once there is one. */
@@ -23,12 +26,13 @@ export interface ApprovedCall extends ServerCall {
  * Makes the call of an approval for the loop. It runs once: its state is stored before and after
  * it, and an interceptor that runs the turn several times gets the same result each time.
  *
- * @param onChanged lets the call wait again, with the other arguments that would run.
+ * @param onPostponed lets the call wait again: with other arguments that would run, or because the
+ *   turn that it started waits again.
  */
 export function approvedCall(
   approved: ApprovalRecord,
-  records: ApprovalRecords,
-  onChanged: (changed: string) => TurnApproval,
+  records: CallStates,
+  onPostponed: (postponed: Postponed) => TurnApproval,
 ): ApprovedCall {
   let current = approved;
   let running: Promise<ToolOutcome | TurnApproval> | undefined;
@@ -51,21 +55,23 @@ export function approvedCall(
   const run: OwnedCall['settle'] = async (tool, runTool) => {
     const known = await begin(tool);
     const outcome = known.outcome ?? (await runTool(known.lost));
-    if (outcome instanceof Postponed) return onChanged(outcome.input);
+    if (outcome instanceof Postponed) return onPostponed(outcome);
     const before = current;
     current = { ...before, state: 'ended', outcome };
     if (before.state !== 'ended') await records.replace(before, { state: 'ended', outcome });
     return outcome;
   };
 
-  const { begun } = approved;
+  const { begun, child, decision } = approved;
+  const { call = approved.call } = child ?? {};
   return {
-    call: begun ? { ...approved.call, resumed: true } : { ...approved.call, approval: approved.id },
+    call: begun ? { ...call, resumed: true } : { ...call, approval: approved.id },
     index: approved.index,
     owned: {
       turnId: approved.turnId,
       principal: approved.principal ?? OPEN,
-      shown: begun ? undefined : (approved.changed ?? approved.call.arguments),
+      shown: begun ? undefined : (approved.changed ?? call.arguments),
+      resumed: child && { state: child.state, decision },
       settle(tool, runTool) {
         running ??= run(tool, runTool).catch((error: unknown) => {
           running = undefined; // it was cut off: its effect decides

@@ -2,14 +2,18 @@ import type { AgentEvent, IdSource, Message, Turn } from '@plugboard/kernel';
 import { callerId, OPEN, openToolCalls, type TurnApproval, type TurnText } from '@plugboard/kernel/contracts';
 import { digestOf } from '../../engine/diagnostics/log-fields.js';
 import type { Agent } from '../../engine/directory/agent.js';
+import type { Directory } from '../../engine/directory/directory.js';
+import type { Postponed, WaitingChild } from '../../engine/tools/intercept-tool.js';
 import { type ToolOutcome, toolError } from '../../engine/tools/run-tool.js';
 import { completeArguments } from '../../engine/tools/tool-arguments.js';
 import type { CallJournal, ServerCall } from '../../engine/tools/tool-runner.js';
 import type { AgentTool } from '../../engine/tools/toolbox.js';
+import type { ParentCall } from '../../engine/turn/parent-call.js';
 import { NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from '../../engine/turn/pending-calls.js';
-import { approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval } from './approval.js';
+import { type ApprovalRecord, approvalIdOf, encodeApproval, type NewApproval, newCode, settledApproval } from './approval.js';
 import type { ApprovalRecords } from './approval-records.js';
-import { type ApprovedCall, approvedCall } from './approved-call.js';
+import { type ApprovedCall, approvedCall, type CallStates } from './approved-call.js';
+import { askAgain, asShown } from './child-state.js';
 import { reasonWithoutPerson } from './denial.js';
 import { approvalNotice, deniedNotice, keptNotice } from './notice.js';
 import { withLead, withResults } from './results.js';
@@ -27,6 +31,10 @@ interface OpenCallsOptions {
   readonly turn: Turn;
   /** Absent without a session, in which calls could wait. */
   readonly records?: ApprovalRecords;
+  /** The call that started the turn: it waits instead. */
+  readonly parent?: ParentCall | undefined;
+  /** Knows which agents may need approval. */
+  readonly directory?: Pick<Directory, 'mayAsk'>;
   /** What has become of the calls before the turn. */
   readonly calls?: SettledCalls;
   /** Keeps the calls of the turn that may write. */
@@ -49,13 +57,16 @@ export class OpenCalls implements PendingCalls {
   #using: Spent = NOTHING_SPENT;
 
   constructor(options: OpenCallsOptions) {
-    const { records, calls = NOTHING_OPEN } = options;
+    const { records = UNSTORED, calls = NOTHING_OPEN } = options;
     this.#options = options;
     this.#settled = calls;
     this.spent = calls.spent;
-    this.#approved = records
-      ? calls.approved.map((one) => approvedCall(one, records, (changed) => this.#wait({ ...one, changed })))
-      : [];
+    const approved = calls.approved.map((one) => approvedCall(one, records, (postponed) => this.#waitAgain(one, postponed)));
+    this.#approved = [...approved, ...(calls.again ?? []).map((one) => askAgain(one, () => this.#wait(one)))];
+  }
+
+  get canWait(): boolean {
+    return this.#refusal === undefined;
   }
 
   get journal(): CallJournal | undefined {
@@ -83,12 +94,14 @@ export class OpenCalls implements PendingCalls {
   }
 
   mayWait(tools: Iterable<AgentTool>): boolean {
-    return this.#refusal === undefined && [...tools].some((tool) => this.#options.agent.approves(tool));
+    const { agent, directory } = this.#options;
+    return this.canWait && [...tools].some((tool) => agent.approves(tool) || (tool.asks && directory?.mayAsk(tool.asks.agent)));
   }
 
   /** Why no call of this turn can wait, as the result of the call. */
   get #refusal(): ToolOutcome | undefined {
-    if (!this.#options.records) return toolError(NO_SESSION);
+    const { records, parent } = this.#options;
+    if (!records && !parent?.options.canWait) return toolError(NO_SESSION);
     return callerId(this.#options.turn.principal) === undefined ? toolError(NO_IDENTITY) : undefined;
   }
 
@@ -104,22 +117,29 @@ export class OpenCalls implements PendingCalls {
     return this.postpone(own, tool, completeArguments(checked.input, tool.tool.inputSchema));
   }
 
-  postpone({ call, index }: ServerCall, tool: AgentTool, complete: string): ToolOutcome | TurnApproval {
+  postpone({ call, index }: ServerCall, tool: AgentTool, complete: string, child?: WaitingChild): ToolOutcome | TurnApproval {
     const { turn } = this.#options;
     const { principal } = turn;
+    const own = { ...call, arguments: complete, tool: { entry: tool.entry, name: tool.tool.name } };
     return (
       this.#refusal ??
       this.#wait({
         id: approvalIdOf(call.id),
-        call: { ...call, arguments: complete, tool: { entry: tool.entry, name: tool.tool.name } },
+        ...asShown(own, child),
         schema: digestOf(tool.tool.inputSchema),
         turnId: turn.id,
         index,
         caller: callerId(principal) ?? '',
         principal: principal === OPEN ? null : principal,
-        spent: this.#using,
+        spent: { ...this.#using, ...child?.spent },
       })
     );
+  }
+
+  #waitAgain(approval: ApprovalRecord, { input, child }: Postponed): TurnApproval {
+    const { call } = approval.child ?? approval;
+    if (!child) return this.#wait({ ...approval, changed: input });
+    return this.#wait({ ...approval, ...asShown(call, child), spent: { ...approval.spent, ...child.spent } });
   }
 
   reportedOnce(batch: readonly AgentEvent[]): readonly AgentEvent[] {
@@ -165,22 +185,36 @@ export class OpenCalls implements PendingCalls {
     // The first call alone keeps the parameters of the turn (S-69).
     const asked = waiting.map((one, at) => ({ ...one, params: at === 0 ? loaded.params : undefined }));
     const again = new Set(asked.map(({ call }) => call.id));
-    const outcomes = this.#approved.flatMap(({ call, outcome }) => {
-      const result = outcome();
-      return result ? [[call.id, result] as const] : [];
-    });
     const settled = [...approved, ...denied].filter(({ call }) => !again.has(call.id)).map(settledApproval);
     const approvals = [...asked, ...settled].map(encodeApproval);
     return {
-      messages: withResults(added, answer, outcomes, again),
+      messages: withResults(added, answer, this.#outcomes, again),
       asked,
       approvals: approvals.length > 0 ? approvals : undefined,
     };
   }
 
+  /**
+   * The calls of a child that wait now, and its messages with the results of the others.
+   * @param results those of earlier calls, or places for them.
+   */
+  waiting(results: readonly Message[], answer: readonly Message[]) {
+    const calls = this.#waitingIn(answer);
+    const open = new Set(calls.map(({ call }) => call.id));
+    const spent = this.#using === NOTHING_SPENT ? this.spent : this.#using;
+    return { calls, spent, messages: withResults(results, answer, this.#outcomes, open) };
+  }
+
+  get #outcomes(): readonly (readonly [string, ToolOutcome])[] {
+    return this.#approved.flatMap(({ call, outcome }) => {
+      const result = outcome();
+      return result ? [[call.id, result] as const] : [];
+    });
+  }
+
   /** The calls that wait, without those of a run that an interceptor dropped. */
   #waitingIn(answer: readonly Message[]): readonly NewApproval[] {
-    const open = new Set([...openToolCalls(answer), ...this.#settled.approved.map(({ call }) => call.id)]);
+    const open = new Set([...openToolCalls(answer), ...this.#approved.map(({ call }) => call.id)]);
     return this.#asked.filter(({ call }) => open.has(call.id));
   }
 
@@ -195,6 +229,12 @@ export class OpenCalls implements PendingCalls {
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+/** The calls of a child are kept by the call that started it. */
+const UNSTORED: CallStates = {
+  replace: async (approval, change) => ({ ...approval, ...change }),
+  isOld: () => false,
+};
 
 /** The event of a call that waits, with the arguments that would run. */
 function approvalEvent({ id, code, call, changed }: Pick<NewApproval, 'id' | 'code' | 'call' | 'changed'>): TurnApproval {

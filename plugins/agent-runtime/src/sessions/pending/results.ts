@@ -12,7 +12,7 @@ const PENDING = 'The call was approved and is about to run.';
  */
 export function inPlaceOfResults(
   fresh: readonly Message[],
-  { approved, closing }: { readonly approved: readonly ApprovalRecord[]; readonly closing: readonly ToolMessage[] },
+  { approved, closing }: { readonly approved: readonly Pick<ApprovalRecord, 'call'>[]; readonly closing: readonly ToolMessage[] },
 ): readonly Message[] {
   const pending = approved.map(({ call }): ToolMessage => ({ role: 'tool', tool_call_id: call.id, content: PENDING }));
   const end = endOfResults(fresh);

@@ -11,7 +11,15 @@ import {
 } from '@plugboard/kernel/contracts';
 import { NOTHING_SPENT, type Spent } from '../../engine/turn/pending-calls.js';
 import { hasNewMessages, newMessages } from '../history/session-input.js';
-import { type ApprovalRecord, approvalDecided, approvalNotFound, approvalPending, type Decision, isOwn } from './approval.js';
+import {
+  type ApprovalRecord,
+  approvalDecided,
+  approvalNotFound,
+  approvalPending,
+  type Decision,
+  isOwn,
+  type NewApproval,
+} from './approval.js';
 import type { ApprovalRecords, OpenApprovals } from './approval-records.js';
 import { countDecisions, decisionsIn } from './decision-lines.js';
 import { denialOf } from './denial.js';
@@ -37,6 +45,8 @@ export interface SettledCalls {
   /** Calls that run before the first model call. */
   readonly approved: readonly ApprovalRecord[];
   readonly denied: readonly ApprovalRecord[];
+  /** Of a child: calls that are asked about again, one after the other. */
+  readonly again?: readonly NewApproval[];
   /** Results of the calls that do not run. */
   readonly closing: readonly ToolMessage[];
   /** For the record of the turn: the decisions that take effect. */
@@ -169,8 +179,9 @@ function settledCalls(
   overtakes: boolean,
 ): SettledCalls {
   const waiting = settled.filter(({ state }) => state === 'waiting');
-  const approved = settled.filter(({ state }) => state !== 'waiting' && state !== 'denied');
-  const denied = settled.filter(({ state }) => state === 'denied');
+  const isDenied = (one: ApprovalRecord) => one.state === 'denied' && !goesOn(one);
+  const approved = settled.filter((one) => one.state !== 'waiting' && !isDenied(one));
+  const denied = settled.filter(isDenied);
   const isBlocked = waiting.length + owed.length > 0;
   return {
     waiting,
@@ -204,6 +215,11 @@ function decisionOf({ id, call, decision = OVERTAKEN }: ApprovalRecord): Settled
 
 function decisionInCopy({ id, call }: ApprovalRecord): SettledCalls['decisions'][number] {
   return { approval: id, call: call.id, approve: false, by: 'copied' };
+}
+
+/** A person denied a call in the turn that it started: that turn goes on without the call. */
+function goesOn({ child, decision }: ApprovalRecord): boolean {
+  return child !== undefined && decision?.by === 'person';
 }
 
 /** Nobody decides about a call that a dead process began. */

@@ -88,18 +88,19 @@ t.test('the first token of a step without text is its call', async (t) => {
 
 t.test('calls that wait for approval, were approved, or have no result say so', async (t) => {
   const asked = call('a') as Extract<AgentEvent, { type: 'tool-call' }>;
+  const inner = { entry: 'helper › shell', name: 'append' };
   const turn = record([
     [0, { type: 'started', turnId: 'turn_1', agent: 'a' }],
     [1, call('old', { approval: 'mcpr_old' }), result('old', 3)],
     [10, { type: 'step', step: 1, connection: 'fast' }],
     [20, { type: 'approval', id: 'mcpr_a', code: 'K7M2QX', call: asked }, call('b'), call('c')],
-    [30, { type: 'approval', id: 'mcpr_b', code: 'K7M2QY', call: { ...asked, id: 'b' } }],
+    [30, { type: 'approval', id: 'mcpr_b', code: 'K7M2QY', call: { ...asked, id: 'b', arguments: '{"line":"x"}', tool: inner } }],
     [40, finished()],
   ]);
   t.match(turn?.calls, [
     { id: 'old', step: 0, state: 'completed', approval: 'mcpr_old', arguments: '{"path":"a"}' },
     { id: 'a', step: 1, state: 'waiting', approval: 'mcpr_a' },
-    { id: 'b', step: 1, state: 'waiting', approval: 'mcpr_b' },
+    { id: 'b', step: 1, state: 'waiting', approval: 'mcpr_b', tool: inner, arguments: '{"line":"x"}' },
     { id: 'c', step: 1, state: 'cut' },
   ]);
   t.equal(turn?.calls[1]?.arguments, undefined, 'the messages of the turn have them');

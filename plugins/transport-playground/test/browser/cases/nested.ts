@@ -118,4 +118,31 @@ export async function nested(t: Test, browser: Browser): Promise<void> {
     await labels.getByText('svc:nested text', { exact: true }).first().waitFor();
     t.same(page.problems, []);
   });
+
+  t.test('AG-9 a call inside of the agent is decided on the page, by its way', async (t) => {
+    const topics: string[] = [];
+    const lookup = (topic: string) => {
+      topics.push(topic);
+      return `All about ${topic}`;
+    };
+    const yaml = AGENTS.replace('tools: [desk]', 'tools: [desk], approve: [desk]');
+    const app = await startPlayground(t, { tools: TOOLS, yaml, lookup });
+    const page = await Playground.open(t, browser, app);
+    await page.agent.selectOption('chief');
+    app.models.enqueue(ASK, { toolCalls: [lookUp('bees')] }, { text: 'Two bees.' }, { text: 'There are two.' });
+    await page.ask('Count the bees');
+    const card = page.page.locator('.answer > .tool[data-status=waiting]');
+    t.match(await card.innerText(), /research › desk\/?lookup\s+topic: "bees"/);
+    await page.page.reload();
+    await page.settled();
+    t.match(await card.innerText(), /research › desk\/?lookup\s+topic: "bees"/, 'after a reload');
+    t.match(await card.locator('.nested').innerText(), /Step 1\s+fast[\s\S]*lookup\s+needs approval/, 'with the steps so far');
+    t.same(topics, []);
+    await page.button('Approve research › desk/lookup').click();
+    await page.page.getByText('There are two.', { exact: true }).waitFor();
+    await page.ended(0);
+    t.same(topics, ['bees']);
+    t.equal(await page.button(/^(Approve|Deny)/).count(), 0);
+    t.same(page.problems, []);
+  });
 }
