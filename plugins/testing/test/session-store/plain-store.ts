@@ -49,6 +49,8 @@ interface PlainSession {
   /** By the numbers of the turns. */
   records: Map<number, string>;
   summary: Summary | undefined;
+  /** The key of the session that it belongs to. */
+  readonly parent: string | undefined;
 }
 
 /** Where a session is in the order of all. */
@@ -118,9 +120,13 @@ export class PlainStore implements SessionStore {
     return tombstone && tombstone.until > this.clock.monotonic() ? tombstone.version : 0;
   }
 
-  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+  async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     this.begun.set(turnId, structuredClone({ id, turnId, input }));
+    if (parent) this.parents.set(turnId, this.keyOf(parent));
   }
+
+  /** The keys of sessions that those of begun turns will belong to, by turn id. */
+  readonly parents = new Map<string, string>();
 
   /** The fingerprints of the requests that run, by key. */
   readonly claims = new Map<string, string>();
@@ -164,7 +170,7 @@ export class PlainStore implements SessionStore {
     if (conflict) throw new VersionConflict(expected, conflict);
     this.kept.state.assertFits(state);
     this.kept.state.apply(state);
-    const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
+    const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, { parent: this.parents.get(turnId ?? '') });
     const number = session.turns.push(copies.messages);
     if (record !== undefined) session.records.set(number, record);
     session.user = user ?? session.user;
@@ -177,7 +183,15 @@ export class PlainStore implements SessionStore {
 
   add(id: SessionId, more: Partial<PlainSession>): PlainSession {
     const now = this.clock.now();
-    const empty = { user: undefined, title: undefined, metadata: {}, turns: [], records: new Map(), summary: undefined };
+    const empty = {
+      user: undefined,
+      title: undefined,
+      metadata: {},
+      turns: [],
+      records: new Map(),
+      summary: undefined,
+      parent: undefined,
+    };
     const session = { id: { ...id }, base: this.buried(id), createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
     this.sessions.set(this.keyOf(id), session);
     return session;
@@ -298,7 +312,9 @@ export class PlainStore implements SessionStore {
   }
 
   async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
-    const all = [...this.sessions.values()].map((session, place) => ({ info: this.infoOf(session), place }));
+    const all = [...this.sessions.values()]
+      .filter(({ parent }) => parent === undefined)
+      .map((session, place) => ({ info: this.infoOf(session), place }));
     const compare = (a: Place, b: Place) =>
       (order === 'asc' ? 1 : -1) * (a.info.updatedAt - b.info.updatedAt || a.place - b.place);
     const known = all.find(({ info }) => info.id.project === project && info.conversation === after?.conversation);
@@ -375,6 +391,7 @@ export class PlainStore implements SessionStore {
   }
 
   async delete(id: SessionId): Promise<boolean> {
+    for (const session of this.sessions.values()) if (session.parent === this.keyOf(id)) await this.delete(session.id);
     if (!this.sessions.has(this.keyOf(id))) return false;
     const tombstone = { version: this.versionOf(id) + 1, until: this.clock.monotonic() + 30 * DAY };
     this.kept.tombstones.set(this.keyOf(id), tombstone);

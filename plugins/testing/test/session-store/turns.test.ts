@@ -115,6 +115,7 @@ t.test('finds faults after a restart', async (t) => {
     'keeps records across a restart',
     deleted,
     afterwards,
+    'keeps across a restart to which session another belongs',
     'returns documents after a restart',
     'keeps approvals across a restart',
     'loads a pending turn after a restart',
@@ -138,7 +139,9 @@ t.test('finds faults after a restart', async (t) => {
 
   class RecoversEnded extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
-      await super.commit(id, { ...turn, turnId: undefined });
+      const begun = this.begun.get(turn.turnId ?? '');
+      await super.commit(id, turn);
+      if (begun) this.begun.set(begun.turnId, begun);
     }
   }
   t.same(await failingCases(RecoversEnded), [recovered]);
