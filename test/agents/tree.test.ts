@@ -119,9 +119,10 @@ plugins:
   });
 
   await t.test('the metrics', async (t) => {
-    const { address } =
-      app.started.logs.find(({ plugin, msg }) => plugin === '@plugboard/plugin-metrics' && msg === 'listening') ?? {};
-    const metrics = new Samples(await (await fetch(String(address))).text());
+    const isListening = ({ plugin, msg }: { plugin?: unknown; msg?: unknown }) =>
+      plugin === '@plugboard/plugin-metrics' && msg === 'listening';
+    const listening = app.started.logs.find(isListening);
+    const metrics = new Samples(await (await fetch(String(listening?.address))).text());
     for (const agent of ['root', 'researcher', 'writer', 'reader'])
       t.equal(metrics.value('plugboard_turns_total', { agent, status: 'stop' }), 1, agent);
     t.equal(metrics.value('gen_ai_client_inference_usage_input_tokens_total'), total.input);

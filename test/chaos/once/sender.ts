@@ -1,8 +1,8 @@
-import type { Answer, ChatRequest } from '@plugboard/testing';
+import type { ChatRequest, Script } from '@plugboard/testing';
 import type { Entry } from './server-files.js';
 
 /** The model: it sends the mail that it is asked for, and says what it was told about a mail. */
-export function modelOf({ messages, tools }: ChatRequest): Answer {
+export function modelOf({ messages, tools }: ChatRequest): Script {
   const [, verb, subject = ''] =
     /^(send|ask) (\S+)$/.exec(String(messages.findLast(({ role }) => role === 'user')?.content)) ?? [];
   if (verb === 'send' && messages.at(-1)?.role !== 'tool') {

@@ -134,7 +134,11 @@ class World {
       ids: this.#ids,
     });
     const say = (text: string, more: Partial<TurnRequest> = {}) =>
-      collect(app.runtime.run(request(app.target(), { messages: [user(text)], session: { key: 's' }, ...more })));
+      collect(
+        app.runtime.run(
+          request(app.target(), { messages: [user(text)], session: { key: 's' }, ...more } as Partial<TurnRequest>),
+        ),
+      );
     return { ...app, model, say };
   }
 
