@@ -196,7 +196,7 @@ const COUNTER = `
     terminal.print(String(calls));
     return 0;
   };
-  ctx.contribute(contracts.Commands, { summary: 'Counts its calls', options: {}, usesState: true, run: count }, 'count');
+  ctx.contribute(contracts.Commands, { summary: 'Counts its calls', options: {}, usesState: () => true, run: count }, 'count');
 `;
 
 t.test('a command that uses ctx.state has the session store started for it', async (t) => {

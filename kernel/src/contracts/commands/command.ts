@@ -41,10 +41,10 @@ export interface CommandAction {
   /** Every command also has `--help`, and the commands of plugins have `--config` and `--entry`. */
   readonly options: Readonly<Record<string, CommandOption>>;
   /**
-   * Whether it uses `ctx.state`: the session store is then started before `run`, and stopped
-   * afterwards. A store for one server at a time cannot be started while its server runs.
+   * Returns whether it uses `ctx.state`: the session store is then started before `run`, and
+   * stopped afterwards. A store for one server at a time cannot be started while its server runs.
    */
-  readonly usesState?: boolean;
+  usesState?(): boolean;
   /**
    * Runs the action.
    *

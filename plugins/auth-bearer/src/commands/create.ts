@@ -5,9 +5,7 @@ import { currentUser, readCount, readExpiry, readList, readName, readScopes } fr
 
 export const create = (registry: TokenRegistry): CommandAction => ({
   summary: 'Creates a token and prints it once',
-  get usesState() {
-    return registry.usesState;
-  },
+  usesState: () => registry.usesState,
   options: {
     project: { value: 'P', required: true, description: 'its project: default, or one listed under projects' },
     name: { value: 'N', required: true, description: 'its name in logs and lists' },

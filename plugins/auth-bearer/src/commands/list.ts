@@ -6,9 +6,7 @@ const HEADINGS = ['ID', 'PROJECT', 'NAME', 'TOKEN', 'STATUS', 'EXPIRES', 'LAST U
 
 export const list = (registry: TokenRegistry): CommandAction => ({
   summary: 'Lists tokens without their secrets',
-  get usesState() {
-    return registry.usesState;
-  },
+  usesState: () => registry.usesState,
   options: { project: { value: 'P', description: 'only tokens of this project' }, json: { description: 'print JSON' } },
   async run(args, terminal) {
     const tokens = await registry.list(args.text('project'));

@@ -5,9 +5,7 @@ import { currentUser } from './read-options.js';
 
 export const revoke = (registry: TokenRegistry): CommandAction => ({
   summary: 'Revokes a token',
-  get usesState() {
-    return registry.usesState;
-  },
+  usesState: () => registry.usesState,
   positionals: ['ID|NAME'],
   options: { project: { value: 'P', description: 'its project, if several projects have a token of that name' } },
   async run(args, terminal) {

@@ -10,9 +10,7 @@ const MAX_GRACE = 10_000 * 86_400_000;
 
 export const rotate = (registry: TokenRegistry): CommandAction => ({
   summary: 'Replaces a token by a new one with the same rights, and prints it once',
-  get usesState() {
-    return registry.usesState;
-  },
+  usesState: () => registry.usesState,
   positionals: ['ID|NAME'],
   options: {
     grace: {

@@ -126,7 +126,7 @@ function withOptions(action: CommandAction, server: HostServer | undefined, warn
     options: { ...action.options, ...OWN_OPTIONS },
     run: async (args, terminal) => {
       for (const warning of warnings()) terminal.note(warning);
-      if (!server || !action.usesState) return action.run(args, terminal);
+      if (!server || !action.usesState?.()) return action.run(args, terminal);
       try {
         await server.startState();
         return await action.run(args, terminal);

@@ -31,8 +31,8 @@ export class Listener {
   readonly #options: ListenerOptions;
   #client: pg.Client | undefined;
   #timer: Timer | undefined;
-  /** Ends the wait for the answer of a check. */
-  #answer: ((payload: string) => void) | undefined;
+  /** The check that waits for its own notification. */
+  #awaited: { readonly payload: string; readonly resolve: (arrived: boolean) => void } | undefined;
   #isStopped = false;
   #hasWarned = false;
 
@@ -73,8 +73,8 @@ export class Listener {
     const client = newClient({ url, timeout: TIMEOUT });
     client.on('error', () => {}); // the next check finds out
     client.on('notification', ({ payload = '' }) => {
-      if (payload.startsWith(CHECK)) this.#answer?.(payload);
-      else onHint(payload);
+      if (!payload.startsWith(CHECK)) onHint(payload);
+      else if (payload === this.#awaited?.payload) this.#awaited.resolve(true);
     });
     try {
       await client.connect();
@@ -92,7 +92,7 @@ export class Listener {
     const { clock, notify } = this.#options;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const payload = CHECK + randomUUID();
-    this.#answer = (received) => received === payload && resolve(true);
+    this.#awaited = { payload, resolve };
     const timer = clock.after(TIMEOUT, () => resolve(false));
     this.#client?.once('end', () => resolve(false));
     try {
@@ -100,7 +100,7 @@ export class Listener {
       return await promise;
     } finally {
       timer.cancel();
-      this.#answer = undefined;
+      this.#awaited = undefined;
     }
   }
 

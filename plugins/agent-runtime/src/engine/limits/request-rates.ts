@@ -23,6 +23,11 @@ interface Applied {
   readonly debt: number;
 }
 
+/** Counts requests elsewhere too. */
+export interface RateCounter {
+  add(name: string, perMinute: number): void;
+}
+
 const UNLIMITED: RequestCount = {};
 
 /**
@@ -31,8 +36,8 @@ const UNLIMITED: RequestCount = {};
  * a whole minute's worth at once.
  */
 export class RequestRates {
-  /** Called with each bucket that a request is added to. */
-  onCounted: ((name: string, perMinute: number) => void) | undefined;
+  /** Receives each bucket that a request is added to. */
+  counter: RateCounter | undefined;
   readonly #clock: Clock;
   /** In order of last use. */
   readonly #buckets = new Map<string, Bucket>();
@@ -65,7 +70,7 @@ export class RequestRates {
     for (const { name } of applied) this.#buckets.delete(name);
     this.#forget(now);
     for (const { name, debt } of applied) this.#buckets.set(name, { debt: debt + cost, at: now });
-    if (!refusing) for (const { name, limit } of applied) this.onCounted?.(name, limit);
+    if (!refusing) for (const { name, limit } of applied) this.counter?.add(name, limit);
     const closest = refusing ?? applied.reduce((found, one) => (left(one) < left(found) ? one : found));
     const { limit: requestsPerMinute, debt } = closest;
     return {

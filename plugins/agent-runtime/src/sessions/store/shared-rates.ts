@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { SharedStore, Timer } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { RequestRates } from '../../engine/limits/request-rates.js';
+import { type RateCounter, RequestRates } from '../../engine/limits/request-rates.js';
 import { SessionStorage } from './session-storage.js';
 
 /** Milliseconds between two questions to the store. */
@@ -19,13 +19,14 @@ interface Added {
  * requests, and, once it has asked, those of others. It asks at once, and then at most once a
  * second, for all buckets that it has added to. Without an answer it goes on with what it knows.
  */
-export class SharedRates {
+export class SharedRates implements RateCounter {
   readonly #storage: SessionStorage;
   readonly #rates: RequestRates;
   readonly #clock: Clock;
   #added = new Map<string, Added>();
   #askedAt = Number.NEGATIVE_INFINITY;
   #isAsking = false;
+  #count: SharedStore['count'] = async () => [];
   #timer: Timer | undefined;
 
   constructor(
@@ -41,14 +42,17 @@ export class SharedRates {
   start(): void {
     const { shared } = this.#storage.store;
     if (!shared) return;
-    this.#rates.onCounted = (name, perMinute) => {
-      this.#add(name, { perMinute, requests: 1 });
-      this.#askSoon(shared);
-    };
+    this.#count = shared.count.bind(shared);
+    this.#rates.counter = this;
+  }
+
+  add(name: string, perMinute: number): void {
+    this.#add(name, { perMinute, requests: 1 });
+    this.#askSoon();
   }
 
   stop(): void {
-    this.#rates.onCounted = undefined;
+    this.#rates.counter = undefined;
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -57,22 +61,22 @@ export class SharedRates {
     this.#added.set(name, { perMinute, requests: requests + (this.#added.get(name)?.requests ?? 0) });
   }
 
-  #askSoon(shared: SharedStore): void {
+  #askSoon(): void {
     if (this.#isAsking || this.#timer) return;
     const wait = this.#askedAt + INTERVAL - this.#clock.monotonic();
-    if (wait <= 0) void this.#ask(shared);
-    else this.#timer = this.#clock.after(wait, () => void this.#ask(shared));
+    if (wait <= 0) void this.#ask();
+    else this.#timer = this.#clock.after(wait, () => void this.#ask());
   }
 
   /** Never rejects. */
-  async #ask(shared: SharedStore): Promise<void> {
+  async #ask(): Promise<void> {
     this.#timer = undefined;
     this.#isAsking = true;
     this.#askedAt = this.#clock.monotonic();
     const asked = [...this.#added];
     this.#added = new Map();
     try {
-      const lacking = await shared.count(asked.map(([name, added]) => ({ name: hash('sha256', name), ...added })));
+      const lacking = await this.#count(asked.map(([name, added]) => ({ name: hash('sha256', name), ...added })));
       for (const [index, [name]] of asked.entries()) {
         // What was admitted meanwhile comes on top.
         this.#rates.learn(name, (lacking[index] ?? 0) + (this.#added.get(name)?.requests ?? 0));
@@ -81,6 +85,6 @@ export class SharedRates {
       for (const [name, added] of asked) this.#add(name, added); // the store's health says why
     }
     this.#isAsking = false;
-    if (this.#added.size > 0 && this.#rates.onCounted) this.#askSoon(shared);
+    if (this.#added.size > 0 && this.#rates.counter) this.#askSoon();
   }
 }
