@@ -22,7 +22,7 @@ import { CurrentAgents } from './engine/revision/current-agents.js';
 import { NestedEvents } from './engine/turn/nested-events.js';
 import { ParentCall } from './engine/turn/parent-call.js';
 import { RunningTurns } from './engine/turn/running-turns.js';
-import { lent } from './engine/turn/turn-lease.js';
+import { LentLease } from './engine/turn/turn-lease.js';
 import { TurnRunner } from './engine/turn/turn-runner.js';
 import { TurnTask } from './engine/turn/turn-task.js';
 import { ApprovalOperations } from './sessions/approval-operations.js';
@@ -200,7 +200,7 @@ export class Runtime implements AgentRuntime {
     if (parent) parent.start(turn);
     else turn.defer(this.#turns.track(turn));
     const { lease } = parent?.options ?? {};
-    if (lease && !id) turn.lease = lent(lease);
+    if (lease && !id) turn.lease = new LentLease(lease);
     if (id) this.#sessions.submit(id, turn);
     else turn.start(() => this.#runner.run(turn, (context) => new StatelessConversation(context, this.#storage)));
     return events;

@@ -11,14 +11,22 @@ export interface TurnLease {
 }
 
 /** The lease of a turn for the turns that its tools start: these cannot give it back. */
-export function lent(lease: TurnLease): TurnLease {
-  return {
-    version: lease.version,
-    get isHeld() {
-      return lease.isHeld;
-    },
-    abandon: async () => {},
-  };
+export class LentLease implements TurnLease {
+  readonly #lease: TurnLease;
+
+  constructor(lease: TurnLease) {
+    this.#lease = lease;
+  }
+
+  get version(): number {
+    return this.#lease.version;
+  }
+
+  get isHeld(): boolean {
+    return this.#lease.isHeld;
+  }
+
+  async abandon(): Promise<void> {}
 }
 
 /** The session of a turn may be another server's: nothing more of it is sent or stored. */
