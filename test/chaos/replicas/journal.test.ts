@@ -1,6 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import t from 'tap';
-import { Journal, outOfOrder, type TimedAttempt } from './journal.js';
+import { answerTo } from '../known-turns.js';
+import { Journal, outOfOrder, type TimedAttempt, withAnswers } from './journal.js';
 
 function stored(...attempts: readonly TimedAttempt[]) {
   const messages = attempts.flatMap(({ text }): Message[] => [
@@ -42,4 +43,22 @@ t.test('acknowledged turns that a model was not sent are found', async (t) => {
   t.strictSame(journal.missingIn([two.text]), [one.text]);
   t.strictSame(journal.missingIn([one.text, two.text]), []);
   t.strictSame(journal.missingIn(['of no session']), []);
+});
+
+t.test('a turn whose writing tool had begun is whole without an answer, if its client saw none', async (t) => {
+  const journal = new Journal();
+  const [one, two] = [journal.send('s', 'ann', 'count', false), journal.send('s', 'ann', 'count', false)];
+  const begun: readonly Message[] = [
+    { role: 'user', content: one.text },
+    { role: 'tool', tool_call_id: 'a', content: 'unknown' },
+  ];
+  const after: readonly Message[] = [{ role: 'user', content: two.text }];
+  const messages = [...begun, ...after];
+  const answer = { role: 'assistant', content: answerTo(one.text) };
+  t.strictSame(withAnswers(new Map([['s', { version: 1, messages }]]), journal.attempts), {
+    kept: new Map([['s', { version: 1, messages: [...begun, answer, ...after] }]]),
+    begun: 1,
+  });
+  journal.end(one);
+  t.equal(withAnswers(new Map([['s', { version: 1, messages }]]), journal.attempts).begun, 0);
 });

@@ -1,5 +1,6 @@
+import type { Message } from '@plugboard/kernel';
 import type { Attempt, StoredHistory } from '../checker.js';
-import { textOfTurn } from '../known-turns.js';
+import { answerTo, textOfTurn } from '../known-turns.js';
 
 /** An attempt with its place in real time, in ticks of the journal. */
 export interface TimedAttempt extends Attempt {
@@ -61,4 +62,28 @@ export function outOfOrder(journal: readonly TimedAttempt[], kept: ReadonlyMap<s
     }
   }
   return faults;
+}
+
+/**
+ * Of a turn that broke off when a tool that writes had begun, what the tool did is kept, without an
+ * answer (TC-4). Adds the answers that are missing so, for code that looks for whole turns.
+ */
+export function withAnswers(kept: ReadonlyMap<string, StoredHistory>, journal: readonly TimedAttempt[]) {
+  const unknown = new Set(journal.flatMap(({ saw, text }) => (saw === 'nothing' && text.endsWith(' count') ? [text] : [])));
+  let begun = 0;
+  const whole = new Map<string, StoredHistory>();
+  for (const [session, { version, messages }] of kept) {
+    let text = '';
+    const added: Message[] = [];
+    for (const [at, message] of messages.entries()) {
+      added.push(message);
+      if (message.role === 'user') text = String(message.content);
+      const isLast = messages[at + 1] === undefined || messages[at + 1]?.role === 'user';
+      if (message.role !== 'tool' || !isLast || !unknown.has(text)) continue;
+      begun++;
+      added.push({ role: 'assistant', content: answerTo(text) });
+    }
+    whole.set(session, { version, messages: added });
+  }
+  return { kept: whole, begun };
 }
