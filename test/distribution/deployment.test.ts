@@ -1,4 +1,7 @@
-/** The files for containers that `plugboard init` writes, against the official schemas of their formats. */
+/**
+ * The files for containers that `plugboard init` writes, against the official schemas of their
+ * formats.
+ */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

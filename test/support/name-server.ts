@@ -2,7 +2,10 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { Test } from 'tap';
 
-/** A name server that answers every question with these IPv4 addresses, as Docker's does for a service. @returns its port. */
+/**
+ * A name server that answers every question with these IPv4 addresses, as Docker's does for a
+ * service. @returns its port.
+ */
 export async function startNameServer(t: Test, addresses: () => readonly string[]): Promise<number> {
   const socket = createSocket('udp4');
   socket.on('message', (query, { address, port }) => {

@@ -81,7 +81,10 @@ export class ClusterServer {
   }
 }
 
-/** Several servers with the same file and port, each with an address, over one schema of a real PostgreSQL. */
+/**
+ * Several servers with the same file and port, each with an address, over one schema of a real
+ * PostgreSQL.
+ */
 export class Cluster {
   readonly servers: readonly ClusterServer[];
   readonly schema: string;

@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Test } from 'tap';
 
-/** A service outside of the servers that a tool writes to: it counts how often it was asked to act for a turn. */
+/**
+ * A service outside of the servers that a tool writes to: it counts how often it was asked to act
+ * for a turn.
+ */
 export interface Counter {
   readonly url: string;
   /** How often the tool acted, by what the turn's user said. */

@@ -36,7 +36,10 @@ export class Journal {
     this.#acknowledged.set(attempt.session, [...(this.#acknowledged.get(attempt.session) ?? []), attempt.text]);
   }
 
-  /** The acknowledged turns of the session of the last of these user messages that are not among them. */
+  /**
+   * The acknowledged turns of the session of the last of these user messages that are not among
+   * them.
+   */
   missingIn(userTexts: readonly string[]): readonly string[] {
     const sent = new Set(userTexts);
     const session = this.#sessions.get(userTexts.at(-1) ?? '') ?? '';

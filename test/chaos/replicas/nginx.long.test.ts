@@ -1,4 +1,6 @@
-/** The nginx.conf that `plugboard init` writes, in a real nginx before servers over one PostgreSQL. */
+/**
+ * The nginx.conf that `plugboard init` writes, in a real nginx before servers over one PostgreSQL.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ModelServer } from '@plugboard/testing';

@@ -63,7 +63,8 @@ export class ReplicaClient {
   /** Sends one turn. @returns the attempt as it ended. */
   async turn(): Promise<TimedAttempt> {
     const kind = KINDS[Math.floor(this.#random() * KINDS.length)] ?? 'plain';
-    // The order of turns is only known up to one whose outcome is not: what follows has another name.
+    // The order of turns is only known up to one whose outcome is not: what follows has another
+    // name.
     const who = this.#unknown === 0 ? this.#name : `${this.#name}${this.#unknown}`;
     const attempt = this.#journal.send(this.#room.nextSession(), who, kind, this.#hasKeys);
     const stream = this.#random() < 0.6;

@@ -58,7 +58,8 @@ t.test(
       envOf: (index): Record<string, string> => (index === SERVERS - 1 ? AN_HOUR_AHEAD : {}),
     });
     const rooms = Array.from({ length: ROOMS }, (_, n) => new Room(`room-${n}`, n === 0 ? 'keeper' : 'assistant'));
-    // Three in each session, two of them with keys; of the agent that keeps what it was asked, one without.
+    // Three in each session, two of them with keys; of the agent that keeps what it was asked, one
+    // without.
     const clients = rooms.flatMap((room, n) =>
       (n === 0 ? [false] : [true, false, true]).map(
         (hasKeys, i) => new ReplicaClient(`client-${n}-${i}-`, room, hasKeys, cluster, journal, random),
