@@ -72,7 +72,8 @@ t.test('PG-15 PG-16 two thirds of the lease after the last renewal a server ends
   clock.advance(1);
   t.equal(lease.isHeld, false);
   t.match(lease.signal.reason, { why: 'expired' });
-  await eventually(async () => !(await store.health()).ok);
+  t.equal((await store.health()).ok, false, 'at once');
+  await t.rejects(acquire(store, 'turn_1b'), { code: 'no_lease' });
   await t.rejects(store.abandon(ANNA, 'turn_1'), { code: 'unreachable' });
   proxy.onRequest = () => true;
   await eventually(async () => {

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Clock, Logger } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import { explainError, type Server } from '../errors/postgres-error.js';
-import { StoreError } from '../errors/store-error.js';
+import { noLease, StoreError } from '../errors/store-error.js';
 import type { Query } from './connection-pool.js';
 import { Database } from './database.js';
 import { assertSupported, migrate } from './schema.js';
@@ -71,7 +71,7 @@ export class Replica {
 
   /** Why the store does not work, if it does not. */
   get failure(): Error | undefined {
-    return this.#failure;
+    return this.#failure ?? (this.#isOpen && !this.isAlive ? noLease() : undefined);
   }
 
   /** The database's clock, in milliseconds since the epoch. */

@@ -4,6 +4,7 @@ export type StoreErrorCode =
   | 'unsupported'
   | 'foreign_schema'
   | 'newer_schema'
+  | 'no_lease'
   | 'unreachable'
   | 'read_only'
   | 'disk_full'
@@ -24,6 +25,10 @@ export class StoreError extends Error {
 
 export const notOpen = () =>
   new StoreError('not_open', 'the session store is not open: it has not started yet, or it has stopped');
+
+/** Between the end of this server's row, by its own clock, and its next one. */
+export const noLease = () =>
+  new StoreError('no_lease', 'this server has lost its lease, and is taking a new one: it serves no sessions until then');
 
 export const tooOld = (found: string) =>
   new StoreError('unsupported', `PostgreSQL ${found} is too old: version 14 or newer is needed`);

@@ -2,6 +2,7 @@ import { conversationId, type InterruptedTurn, LeaseEnded, type SessionId, type 
 import { BadRow } from '@plugboard/store-kit';
 import type { Hints } from '../database/hints.js';
 import type { Replica } from '../database/replica.js';
+import { noLease } from '../errors/store-error.js';
 import type { EndReason, TurnArrival } from '../tables/line-table.js';
 import type { StoreTables } from '../tables/store-tables.js';
 import { interruptedTurn } from '../tables/turn-table.js';
@@ -47,10 +48,11 @@ export class TurnLine {
     return this.#held.has(turnId);
   }
 
-  /** @throws LeaseEnded, or the reason of the signal */
+  /** @throws LeaseEnded, StoreError `no_lease`, or the reason of the signal */
   async acquire(id: SessionId, turn: TurnArrival, signal: AbortSignal): Promise<AcquireResult> {
     signal.throwIfAborted();
     const { tables, replica } = this.#options;
+    if (!replica.isAlive) throw noLease();
     const held = new HeldTurn(replica);
     this.#held.set(turn.turnId, held);
     try {
