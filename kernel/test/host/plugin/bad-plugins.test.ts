@@ -88,7 +88,7 @@ t.test('an entry in the wrong section is refused, with what it contributes and w
     runtime: 'AgentRuntimes',
   };
   /** A value that every point accepts. */
-  const value = `new Proxy({ single: true, timeout: '1s', asks: {}, model: '', provider: '', contextWindow: 1, input: [], idempotency: {}, documents: {} }, {
+  const value = `new Proxy({ single: true, timeout: '1s', asks: {}, isVolatile: false, shared: {}, model: '', provider: '', contextWindow: 1, input: [], idempotency: {}, documents: {} }, {
     get: (own, key) => (key in own ? own[key] : () => undefined) })`;
   const inSection = async (section: string, point: string, use = SECTIONS[section]?.use ?? '') => {
     const file = `odd-${++count}.js`; // modules are cached
