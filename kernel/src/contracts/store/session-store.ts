@@ -70,6 +70,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
     idempotency: 'object',
     state: 'object',
     'isVolatile?': 'boolean',
+    'shared?': 'object',
     health: 'function',
   },
 });
