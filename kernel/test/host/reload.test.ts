@@ -379,7 +379,7 @@ t.test('options that a section shares change without a new instance', async (t) 
   t.teardown(() => server.stop());
   await server.start();
   const result = await server.reload({ transports: {}, tools: { a: { use: plain, timeout: '5s' } } });
-  t.strictSame(said(result), ['changed tools.a.timeout']);
+  t.strictSame(said(result), ['added tools.a.timeout']);
   t.match(server.extensions(words).all(), [{ name: 'a', shared: { timeout: '5s' } }]);
   t.strictSame(seen, ['a - start']);
 });

@@ -80,8 +80,11 @@ export class StarterStore implements SessionStore {
     return this.#version(this.#state, id);
   }
 
-  begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
-    return this.#change(({ begun }) => void begun.set(turnId, { id, turnId, input }));
+  begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
+    return this.#change(({ begun, parents }) => {
+      begun.set(turnId, { id, turnId, input });
+      if (parent) parents.set(keyOf(id), conversationId(parent));
+    });
   }
 
   async commit(id: SessionId, turn: TurnCommit): Promise<void> {
@@ -135,7 +138,8 @@ export class StarterStore implements SessionStore {
   }
 
   async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
-    const own = [...this.#state.sessions.values()].map(infoOf).filter(({ id }) => id.project === project);
+    const { sessions, parents } = this.#state;
+    const own = [...sessions.values()].map(infoOf).filter(({ id }) => id.project === project && !parents.has(keyOf(id)));
     const sequence = own.findIndex(({ conversation }) => conversation === after?.conversation);
     const places = own.map((info, at) => ({ info, updatedAt: info.updatedAt, sequence: at }));
     const sign = order === 'asc' ? 1 : -1;
@@ -197,16 +201,23 @@ export class StarterStore implements SessionStore {
 
   delete(id: SessionId): Promise<boolean> {
     return this.#change((state) => {
-      const key = keyOf(id);
-      if (!state.sessions.has(key)) return false;
-      // Commits that loaded the session before must fail.
-      state.tombstones.set(key, { version: this.#version(state, id) + 1, until: this.#clock.now() + 30 * DAY });
-      state.sessions.delete(key);
-      for (const [name, document] of state.documents) if (keyOf(document.id) === key) state.documents.delete(name);
-      for (const [name, { session }] of state.approvals) if (keyOf(session) === key) state.approvals.delete(name);
-      for (const [turnId, turn] of state.begun) if (keyOf(turn.id) === key) state.begun.delete(turnId);
-      return true;
+      const children = [...state.sessions.values()].filter(({ id: own }) => state.parents.get(keyOf(own)) === conversationId(id));
+      for (const child of children) this.#remove(state, child.id);
+      return this.#remove(state, id);
     });
+  }
+
+  #remove(state: State, id: SessionId): boolean {
+    const key = keyOf(id);
+    if (!state.sessions.has(key)) return false;
+    // Commits that loaded the session before must fail.
+    state.tombstones.set(key, { version: this.#version(state, id) + 1, until: this.#clock.now() + 30 * DAY });
+    state.sessions.delete(key);
+    state.parents.delete(key);
+    for (const [name, document] of state.documents) if (keyOf(document.id) === key) state.documents.delete(name);
+    for (const [name, { session }] of state.approvals) if (keyOf(session) === key) state.approvals.delete(name);
+    for (const [turnId, turn] of state.begun) if (keyOf(turn.id) === key) state.begun.delete(turnId);
+    return true;
   }
 
   readonly pendingToolCalls: PendingToolCalls = {

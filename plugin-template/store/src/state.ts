@@ -39,6 +39,8 @@ export class State {
   sessions = new Map<string, Session>();
   tombstones = new Map<string, { readonly version: number; readonly until: number }>();
   begun = new Map<string, InterruptedTurn>();
+  /** The opaque ids of what sessions belong to, which are in no list. */
+  parents = new Map<string, string>();
   calls = new Map<string, { readonly messages: readonly Message[]; readonly until: number }>();
   documents = new Map<string, StoredDocument>();
   /** In the order of their requests. */

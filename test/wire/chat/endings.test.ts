@@ -13,9 +13,12 @@ const STORE = `
   import { definePlugin } from '@plugboard/kernel';
   import memory from '@plugboard/store-memory';
   const frail = (store) => new Proxy(store, {
-    get: (store, operation) => async (id, ...rest) => {
-      if (id?.key === operation) throw new Error('disk /dev/secret is full');
-      return store[operation](id, ...rest);
+    get: (store, operation) => {
+      if (typeof store[operation] !== 'function') return store[operation];
+      return async (id, ...rest) => {
+        if (id?.key === operation) throw new Error('disk /dev/secret is full');
+        return store[operation](id, ...rest);
+      };
     },
   });
   export default definePlugin({

@@ -142,10 +142,10 @@ plugins: { a: { use: ./p.js } }
 
 t.test('rule 6: unknown references are errors, and every section except transports may be absent', async (t) => {
   const full = { layout: withRuntime };
-  const store = plugin({ register: 'ctx.contribute(StoreOf, new Proxy({}, { get: () => () => undefined }));' }).replace(
-    'import { ConfigFault',
-    'import { SessionStores as StoreOf, ConfigFault',
-  );
+  const store = plugin({
+    register:
+      'ctx.contribute(StoreOf, new Proxy({ isVolatile: true, shared: {} }, { get: (own, key) => own[key] ?? (() => undefined) }));',
+  }).replace('import { ConfigFault', 'import { SessionStores as StoreOf, ConfigFault');
   const { server } = await composed(
     t,
     { 'plugboard.yaml': 'transports: {}\nsessions: { use: ./store.js }\nagents:\nmodels:\n', 'store.js': store },

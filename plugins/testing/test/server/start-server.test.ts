@@ -36,8 +36,8 @@ const files = {
     export default definePlugin({
       name: 'store', apiVersion: 1, summary: 'Keeps nothing', configSchema: { type: 'object', properties: {} },
       register(ctx) {
-        const own = { health: async () => ({ ok: true }), recover: async () => [] };
-        ctx.contribute(SessionStores, new Proxy(own, { get: (_, name) => own[name] ?? (() => undefined) }));
+        const own = { isVolatile: true, shared: undefined, health: async () => ({ ok: true }), recover: async () => [] };
+        ctx.contribute(SessionStores, new Proxy(own, { get: (_, name) => (name in own ? own[name] : () => undefined) }));
       },
     });`,
 };
