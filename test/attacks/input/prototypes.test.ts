@@ -7,7 +7,7 @@ import { startWithAllRoutes, TOKEN } from '../support/all-routes.js';
 import { everyRoute } from '../support/every-route.js';
 
 /** Bodies that are tried. */
-const RUNS = rounds({ short: 300, long: 3_000, soak: 10_000 });
+const RUNS = rounds({ short: 1_000, long: 3_000, soak: 10_000 });
 
 const server = await startWithAllRoutes(t, {
   files: {
