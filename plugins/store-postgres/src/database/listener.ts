@@ -47,6 +47,7 @@ export class Listener {
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#awaited?.resolve(false);
     this.#drop();
   }
 
@@ -54,9 +55,9 @@ export class Listener {
     const { clock, log } = this.#options;
     try {
       this.#client ??= await this.#listen();
-      const answers = await this.#answers();
+      const answers = !this.#isStopped && (await this.#answers());
       if (this.#isStopped) return;
-      if (!answers) throw new Error(`no notification within ${TIMEOUT / 1000} s`);
+      if (!answers) throw new Error('no notification arrived');
       if (this.#hasWarned) log.info('notifications arrive again');
       this.#hasWarned = false;
     } catch (err) {
@@ -72,6 +73,7 @@ export class Listener {
     const { url, channel, onHint } = this.#options;
     const client = newClient({ url, timeout: TIMEOUT });
     client.on('error', () => {}); // the next check finds out
+    client.on('end', () => this.#awaited?.resolve(false));
     client.on('notification', ({ payload = '' }) => {
       if (!payload.startsWith(CHECK)) onHint(payload);
       else if (payload === this.#awaited?.payload) this.#awaited.resolve(true);
@@ -94,9 +96,8 @@ export class Listener {
     const payload = CHECK + randomUUID();
     this.#awaited = { payload, resolve };
     const timer = clock.after(TIMEOUT, () => resolve(false));
-    this.#client?.once('end', () => resolve(false));
+    notify(payload).catch(() => resolve(false)); // the next check tries again
     try {
-      await notify(payload);
       return await promise;
     } finally {
       timer.cancel();
