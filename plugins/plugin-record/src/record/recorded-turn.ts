@@ -109,6 +109,7 @@ export class RecordedTurn {
   end(status: string, usage: Usage | undefined): Recording | undefined {
     const turn = this.#turn;
     if (!turn) return undefined;
+    this.#endLead();
     const now = this.#clock.monotonic();
     const milliseconds = Math.round(now - this.#arrival.started);
     return {
@@ -142,6 +143,14 @@ export class RecordedTurn {
   #beginStep(step: number): void {
     this.#step = step;
     this.#answer = '';
+    this.#endLead();
+  }
+
+  /**
+   * Results before the first step are those of approved calls. A turn that is cancelled may have no
+   * step.
+   */
+  #endLead(): void {
     if (!this.#lead) return;
     const lead = this.#lead.messages();
     if (lead.length > 0) this.#leading = [...lead];
