@@ -170,8 +170,8 @@ export interface TurnExtra {
 }
 
 /**
- * Events of a turn that a tool call started. For readers that show them; they are no part of the
- * turn's answer. They come between the call's `tool-call` and its `tool-result`.
+ * Events of a turn that a tool call started. Readers may show them. They are not part of the turn's
+ * answer. They come between the call's `tool-call` and its `tool-result`.
  *
  * @experimental
  */
