@@ -25,7 +25,16 @@ export class Room {
 
   /** For the next turn. */
   nextSession(): string {
-    return `${this.#name}-${Math.floor(this.#turns++ / TURNS_PER_SESSION)}`;
+    return this.#session(this.#turns++);
+  }
+
+  /** All that were used. */
+  get sessions(): readonly string[] {
+    return [...new Set(Array.from({ length: this.#turns }, (_, turn) => this.#session(turn)))];
+  }
+
+  #session(turn: number): string {
+    return `${this.#name}-${Math.floor(turn / TURNS_PER_SESSION)}`;
   }
 }
 
@@ -39,8 +48,8 @@ export class ReplicaClient {
   repeated = 0;
   /** By status; 0: the connection broke off. */
   readonly outcomes = new Map<number, number>();
+  readonly room: Room;
   readonly #name: string;
-  readonly #room: Room;
   readonly #hasKeys: boolean;
   readonly #cluster: Cluster;
   readonly #journal: Journal;
@@ -49,24 +58,20 @@ export class ReplicaClient {
 
   constructor(name: string, room: Room, hasKeys: boolean, cluster: Cluster, journal: Journal, random: () => number) {
     this.#name = name;
-    this.#room = room;
+    this.room = room;
     this.#hasKeys = hasKeys;
     this.#cluster = cluster;
     this.#journal = journal;
     this.#random = random;
   }
 
-  get agent(): string {
-    return this.#room.agent;
-  }
-
-  /** Sends one turn. @returns the attempt as it ended. */
-  async turn(): Promise<TimedAttempt> {
+  /** Sends one turn, to the room's session unless another is named. @returns the attempt as it ended. */
+  async turn(session = this.room.nextSession()): Promise<TimedAttempt> {
     const kind = KINDS[Math.floor(this.#random() * KINDS.length)] ?? 'plain';
     // The order of turns is only known up to one whose outcome is not: what follows has another
     // name.
     const who = this.#unknown === 0 ? this.#name : `${this.#name}${this.#unknown}`;
-    const attempt = this.#journal.send(this.#room.nextSession(), who, kind, this.#hasKeys);
+    const attempt = this.#journal.send(session, who, kind, this.#hasKeys);
     const stream = this.#random() < 0.6;
     let failures = 0;
     for (let tries = 0; ; tries++) {
@@ -98,6 +103,6 @@ export class ReplicaClient {
     const server = this.#cluster.pick(this.#random);
     if (!server) return undefined;
     const signal = AbortSignal.timeout(PATIENCE);
-    return send({ url: server.url, agent: this.agent, session, text, stream, key, signal });
+    return send({ url: server.url, agent: this.room.agent, session, text, stream, key, signal });
   }
 }
