@@ -136,10 +136,13 @@ export class AgentCardOperations implements AgentCards {
       onAsking: (asking: AskingCall) => this.#onAsking(asking, turn, { agent, revision }),
       assertLease: () => {}, // it is in no session
     };
-    for await (const batch of this.#tools.run([{ call, index: 0 }], context)) {
-      for (const event of batch) if (event.type === 'tool-result') return event;
-    }
-    throw new Error('a tool call ended without a result');
+    let result: TurnToolResult | undefined;
+    await this.#tools.run([{ call, index: 0 }], context, (batch) => {
+      result ??= batch.find((event) => event.type === 'tool-result');
+      return undefined;
+    });
+    if (!result) throw new Error('a tool call ended without a result');
+    return result;
   }
 
   /** The tool is an agent: what it does counts as if the agent that has the tool had asked it. */

@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import type { AssistantMessage, Extra, FunctionCallPart, ToolCallPart, ToolDeclaration } from '@plugboard/kernel/contracts';
-import { digestOf, PrefixDigest } from './prefix.js';
+import { digestOf, prefixOf, prefixWith } from './prefix.js';
 
 /**
  * Messages for a request to a connection. An extra stays if it is the connection's own and if
@@ -14,12 +14,12 @@ export function withOwnExtras(
 ): readonly Message[] {
   const last = messages.findLastIndex(hasExtras);
   if (last < 0) return messages;
-  const before = new PrefixDigest(tools);
+  let prefix = prefixOf([], tools);
+  const isOwn = (extra: Extra) => extra.connection === connection && extra.prefix === prefix && !isRefused(extra);
   return messages.map((message, index) => {
-    if (index > last) return message; // nothing depends on its digest
-    const prefix = hasExtras(message) ? before.value : '';
-    const own = filterExtras(message, (extra) => extra.connection === connection && extra.prefix === prefix && !isRefused(extra));
-    before.add(own);
+    if (index > last) return message;
+    const own = filterExtras(message, isOwn);
+    if (index < last) prefix = prefixWith(prefix, own); // nothing depends on the digest of the last one
     return own;
   });
 }

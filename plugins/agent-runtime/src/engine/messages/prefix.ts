@@ -1,28 +1,28 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Message } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 
-/** The digest of a request up to some message: tools, prompt and messages, with their extras. */
-export class PrefixDigest {
-  readonly #hash = createHash('sha256');
-
-  constructor(tools: readonly ToolDeclaration[]) {
-    this.#hash.update(digestOf(tools));
-  }
-
-  add(message: Message): void {
-    this.#hash.update(digestOf(message));
-  }
-
-  get value(): string {
-    return this.#hash.copy().digest('base64url').slice(0, 22);
-  }
+/** The digest of a request: tools, prompt and messages, with their extras. */
+export function prefixOf(messages: readonly Message[], tools: readonly ToolDeclaration[]): string {
+  let prefix = digestOf(tools);
+  for (const message of messages) prefix = prefixWith(prefix, message);
+  return prefix;
 }
 
-export function prefixOf(messages: readonly Message[], tools: readonly ToolDeclaration[]): string {
-  const digest = new PrefixDigest(tools);
-  for (const message of messages) digest.add(message);
-  return digest.value;
+const prefixes = new WeakMap<Message, { readonly before: string; readonly prefix: string }>();
+
+/**
+ * The digest of a request with one more message. It is kept with the message: the requests of a
+ * conversation begin alike, so each of them digests its last messages only.
+ *
+ * @param before the digest without the message.
+ */
+export function prefixWith(before: string, message: Message): string {
+  const known = prefixes.get(message);
+  if (known?.before === before) return known.prefix;
+  const prefix = hash('sha256', before + digestOf(message), 'base64url').slice(0, 22);
+  prefixes.set(message, { before, prefix });
+  return prefix;
 }
 
 const digests = new WeakMap<object, string>();
@@ -31,7 +31,7 @@ const digests = new WeakMap<object, string>();
 export function digestOf(value: object): string {
   let digest = digests.get(value);
   if (digest === undefined) {
-    digest = createHash('sha256').update(JSON.stringify(value, withSortedKeys)).digest('base64url');
+    digest = hash('sha256', JSON.stringify(value, withSortedKeys), 'base64url');
     digests.set(value, digest);
   }
   return digest;

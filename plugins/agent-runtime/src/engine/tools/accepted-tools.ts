@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Tool, ToolSource } from '@plugboard/kernel';
+import { toolMistake } from './tool-mistakes.js';
 
 type Effect = NonNullable<Tool['effect']>;
 
@@ -25,10 +26,11 @@ export interface JudgedTool {
 export class AcceptedTools {
   readonly #known = new Map<ToolSource, ReadonlyMap<string, AcceptedTool>>();
 
-  /** A source has listed its tools. Its first list is accepted. */
+  /** A source has listed its tools. Its first list is accepted, without malformed ones. */
   listed(source: ToolSource, tools: readonly Tool[]): void {
     if (this.#known.has(source)) return;
-    const known = tools.map((tool): [string, AcceptedTool] => [tool.name, { effect: effectOf(tool), digest: digestOf(tool) }]);
+    const accepted = tools.filter((tool) => toolMistake(tool) === undefined);
+    const known = accepted.map((tool): [string, AcceptedTool] => [tool.name, { effect: effectOf(tool), digest: digestOf(tool) }]);
     this.#known.set(source, new Map(known));
   }
 
@@ -48,5 +50,5 @@ function effectOf({ effect = 'write' }: Tool): Effect {
 /** Of everything that a model or a person decides by. */
 function digestOf({ description, inputSchema, effect }: Tool): string {
   const text = JSON.stringify([description, inputSchema, effect]) ?? '';
-  return createHash('sha256').update(text).digest('base64');
+  return hash('sha256', text, 'base64');
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * From this many identical calls in a row on, a call gets an error instead of being run (R-046).
@@ -13,6 +13,6 @@ export interface RepeatedCall {
 
 /** Counts a call. @param last the call before it. */
 export function repeatedCall(last: RepeatedCall | undefined, name: string, text: string): RepeatedCall {
-  const digest = createHash('sha256').update(`${name} ${text}`).digest('base64');
+  const digest = hash('sha256', `${name} ${text}`, 'base64');
   return { digest, count: digest === last?.digest ? last.count + 1 : 1 };
 }

@@ -3,6 +3,7 @@ import type { TurnApproval, TurnToolCall, TurnToolResult } from '@plugboard/kern
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
+import type { WriteBatch } from '../log/pulled.js';
 import { AbandonedTools } from './abandoned-tools.js';
 import { Postponed, type WaitingChild } from './intercept-tool.js';
 import { ProgressReports, withoutOldReport } from './progress.js';
@@ -95,12 +96,12 @@ export class ToolRunner {
   }
 
   /**
-   * Yields progress and results as they arrive: what is there at once is one batch.
-   * @throws the signal's reason if the turn ends meanwhile.
+   * Writes progress and results as they arrive: what is there at once is one batch.
+   * @throws the signal's reason if the turn ends meanwhile, or what `write` throws.
    */
-  async *run(calls: readonly ServerCall[], context: ToolContext): AsyncGenerator<readonly AgentEvent[]> {
+  async run(calls: readonly ServerCall[], context: ToolContext, write: WriteBatch): Promise<void> {
     const { turn } = context;
-    /** What has not been yielded. */
+    /** What has not been written. */
     let arrived: AgentEvent[] = [];
     let running = calls.length;
     let failure: { readonly error: unknown } | undefined;
@@ -143,7 +144,8 @@ export class ToolRunner {
           arrived = [];
           taken?.resolve();
           taken = undefined;
-          yield batch;
+          const full = write(batch);
+          if (full) await full;
         } else if (failure) throw failure.error;
         else {
           await new Promise<void>((resolve) => {
@@ -153,7 +155,7 @@ export class ToolRunner {
       }
     } finally {
       turn.signal.removeEventListener('abort', onTurnEnd);
-      // The reader may stop before the end, for example when an interceptor throws.
+      // The write may fail, for example when an interceptor throws.
       if (running > 0) end.abort(new Error('The turn has ended.'));
       taken?.resolve();
     }

@@ -93,7 +93,8 @@ export class Toolboxes {
     if (patterns.length === 0) return NO_TOOLS;
     const cached = this.#cache.get(patterns);
     const sources = cached?.listed.map(({ source }) => source) ?? this.#sourcesOf(patterns);
-    const listed = await Promise.all(sources.map((source) => this.#list(source, signal)));
+    const lists = sources.map((source) => this.#list(source, signal));
+    const listed = lists.every((list): list is ListedSource => !(list instanceof Promise)) ? lists : await Promise.all(lists);
     if (cached && listed.every(({ tools }, index) => isSameList(tools, cached.listed[index]?.tools ?? []))) return cached.toolbox;
     await this.#compile(patterns, listed);
     const toolbox = this.#build(patterns, listed, (clash) =>
@@ -174,26 +175,35 @@ export class Toolboxes {
     return this.#sources.all().filter(({ name }) => entries.has(name));
   }
 
-  /** A source that fails keeps the tools it had. */
-  async #list(source: Contribution<ToolSource>, signal: AbortSignal): Promise<ListedSource> {
-    const { name, value } = source;
+  /** Returns no promise if the source does not. */
+  #list(source: Contribution<ToolSource>, signal: AbortSignal): ListedSource | Promise<ListedSource> {
+    const onError = (error: unknown) => this.#keep(source, error, signal);
     try {
-      const tools = await value.tools(signal);
-      const mistake = listMistake(tools);
-      if (mistake !== undefined) throw new Error(mistake);
-      this.#accepted.listed(
-        value,
-        tools.filter((tool) => toolMistake(tool) === undefined),
-      );
-      this.#lastListed.set(value, tools);
-      this.#failing.delete(value);
-      return { source, tools };
-    } catch (err) {
-      signal.throwIfAborted();
-      if (!this.#failing.has(value)) this.#log.warn({ err, entry: `tools.${name}` }, `${LIST_FAILED}; it keeps the tools it had`);
-      this.#failing.add(value);
-      return { source, tools: this.#lastListed.get(value) ?? [] };
+      const tools = source.value.tools(signal);
+      if (!(tools instanceof Promise)) return this.#take(source, tools);
+      return tools.then((listed) => this.#take(source, listed)).catch(onError);
+    } catch (error) {
+      return onError(error);
     }
+  }
+
+  /** @throws Error if a source has returned something else than a list. */
+  #take(source: Contribution<ToolSource>, tools: readonly Tool[]): ListedSource {
+    const mistake = listMistake(tools);
+    if (mistake !== undefined) throw new Error(mistake);
+    this.#accepted.listed(source.value, tools);
+    this.#lastListed.set(source.value, tools);
+    this.#failing.delete(source.value);
+    return { source, tools };
+  }
+
+  /** A source that fails keeps the tools it had. @throws the signal's reason if it has aborted. */
+  #keep(source: Contribution<ToolSource>, err: unknown, signal: AbortSignal): ListedSource {
+    const { name, value } = source;
+    signal.throwIfAborted();
+    if (!this.#failing.has(value)) this.#log.warn({ err, entry: `tools.${name}` }, `${LIST_FAILED}; it keeps the tools it had`);
+    this.#failing.add(value);
+    return { source, tools: this.#lastListed.get(value) ?? [] };
   }
 
   #build(patterns: readonly string[], listed: readonly ListedSource[], onClash: (clash: string) => void): Toolbox {

@@ -24,7 +24,7 @@ import type { Toolbox } from '../tools/toolbox.js';
 import { type TurnTools, toolRefusal, turnTools } from '../tools/turn-tools.js';
 import type { BegunTurn, TurnContext } from './conversation.js';
 import { ParentCall } from './parent-call.js';
-import { NOTHING_SPENT, type PendingCalls, type Spent } from './pending-calls.js';
+import { isEmpty, NOTHING_SPENT, type Opening, type PendingCalls, type Spent } from './pending-calls.js';
 import { type ReachedLimit, TurnUse } from './turn-use.js';
 
 const REPEATED = toolError(
@@ -94,7 +94,8 @@ class AgentLoop {
     const mayAsk = pending?.mayWait(this.#tools.toolbox.tools.values());
     const full = this.#write([{ type: 'started', turnId: turn.id, agent: agent.name, ...(mayAsk && { mayAsk }) }]);
     if (full) await full;
-    if (pending && (await this.#open(pending))) return;
+    const opening = pending?.opening;
+    if (pending && opening && !isEmpty(opening) && (await this.#open(pending, opening))) return;
     const lead = this.#transcript.messages().length;
     const prompted = withPrompt(turn, agent);
     const whole = pending?.withResults(prompted, this.#transcript.messages()) ?? prompted;
@@ -122,8 +123,7 @@ class AgentLoop {
   }
 
   /** Runs calls of earlier turns. Returns whether the turn ends with them. */
-  async #open(pending: PendingCalls): Promise<boolean> {
-    const { events, isOver, calls } = pending.opening;
+  async #open(pending: PendingCalls, { events, isOver, calls }: Opening): Promise<boolean> {
     if (isOver) await this.#write([...events, this.#finished('stop')]);
     else if (events.length > 0) await this.#write(events);
     if (isOver) return true;
@@ -266,10 +266,10 @@ class AgentLoop {
     const onAsking = (asking: AskingCall) => this.#onAsking(asking);
     const assertLease = () => task.assertLease();
     const context = { toolbox, agent, turn, interceptors, pending, journal: pending?.journal, onAsking, assertLease };
-    for await (const batch of tools.run(calls, context)) {
+    await tools.run(calls, context, (batch) => {
       this.#memory.addResults(batch);
-      await this.#write(batch);
-    }
+      return this.#write(batch);
+    });
   }
 
   /** A call of a tool that asks an agent begins. */

@@ -28,6 +28,11 @@ export interface Opening {
   readonly calls: readonly ServerCall[];
 }
 
+/** Whether a turn begins without calls of earlier turns. */
+export function isEmpty({ events, isOver, calls }: Opening): boolean {
+  return !isOver && events.length === 0 && calls.length === 0;
+}
+
 /**
  * The calls of a conversation that outlive their turn, as the agent loop sees them: why a call
  * waits is not its matter.
