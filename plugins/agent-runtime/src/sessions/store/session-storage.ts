@@ -1,5 +1,5 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
-import type { SessionId } from '@plugboard/kernel/contracts';
+import type { SessionId, Timer } from '@plugboard/kernel/contracts';
 import { Account, LeaseEnded, ProjectQuotaExceeded, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { startSpan } from '../../engine/diagnostics/channels.js';
@@ -98,33 +98,49 @@ export class SessionStorage {
     return this.#run(work, operation, session, undefined);
   }
 
-  async #run<T>(
+  /** Written with few promises: each turn runs some operations. */
+  #run<T>(
     work: (store: SessionStore) => Promise<T>,
     operation: string,
     session: SessionId | undefined,
     timeout: number | undefined,
   ): Promise<T> {
     const span = startSpan('store', () => ({ operation, session }));
-    const { promise, resolve, reject } = Promise.withResolvers<T>(); // cheaper than `Promise.race`
-    const timer = timeout === undefined ? undefined : this.#context.clock.after(timeout, () => reject(late(timeout)));
-    try {
-      assertNotBlocked(operation, session);
-      Promise.resolve(work(this.store)).then(resolve, reject);
-      const result = await promise;
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    let timer: Timer | undefined;
+    let isOver = false;
+    const succeed = (result: T) => {
+      if (isOver) return;
+      timer?.cancel();
       if (operation === 'delete') unblock(session);
       span.end();
-      return result;
-    } catch (error) {
-      span.fail(error);
-      if (error instanceof TurnError) throw error;
-      if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
-      if (error instanceof VersionConflict) throw outrun(error);
-      if (error instanceof LeaseEnded) throw endedLease(error);
-      if (this.store.shared && BEFORE_TURN.has(operation) && !(await this.isWorking())) throw storeDown(error);
-      throw new TurnError('store_failed', messageOf(operation), { cause: error });
-    } finally {
+      resolve(result);
+    };
+    const fail = (error: unknown) => {
+      if (isOver) return;
+      isOver = true;
       timer?.cancel();
+      span.fail(error);
+      this.#errorOf(error, operation).then(reject, reject);
+    };
+    if (timeout !== undefined) timer = this.#context.clock.after(timeout, () => fail(late(timeout)));
+    try {
+      assertNotBlocked(operation, session);
+      Promise.resolve(work(this.store)).then(succeed, fail);
+    } catch (error) {
+      fail(error);
     }
+    return promise;
+  }
+
+  /** The error for the caller of an operation that failed. */
+  async #errorOf(error: unknown, operation: string): Promise<TurnError> {
+    if (error instanceof TurnError) return error;
+    if (error instanceof ProjectQuotaExceeded) return new TurnError('quota_exceeded', error.message, { cause: error });
+    if (error instanceof VersionConflict) return outrun(error);
+    if (error instanceof LeaseEnded) return endedLease(error);
+    if (this.store.shared && BEFORE_TURN.has(operation) && !(await this.isWorking())) return storeDown(error);
+    return new TurnError('store_failed', messageOf(operation), { cause: error });
   }
 
   /**
