@@ -195,7 +195,7 @@ export function parseBody(bytes: Buffer, kind: 'json' | 'bytes', account: Accoun
  *   without memory for it.
  */
 export function parseJsonObject(text: string, account: Account): Readonly<Record<string, unknown>> {
-  const { values, keys, exceeded } = measureJson(text, SHAPE_LIMITS);
+  const { values, keys, exceeded, isPlain } = measureJson(text, SHAPE_LIMITS);
   switch (exceeded) {
     case 'depth':
       throw nestedTooDeep(SHAPE_LIMITS.depth);
@@ -205,14 +205,14 @@ export function parseJsonObject(text: string, account: Account): Readonly<Record
       throw tooManyKeys(SHAPE_LIMITS.keys);
   }
   if (!account.reserve(values * VALUE_COST + keys * KEY_COST)) throw memoryInUse(account);
-  const value = parsed(text);
+  const value = parsed(text, isPlain ? JSON.parse : parseJson);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
   return value as Readonly<Record<string, unknown>>;
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, parse: (text: string) => unknown): unknown {
   try {
-    return parseJson(text);
+    return parse(text);
   } catch {
     throw notJson();
   }
