@@ -6,12 +6,8 @@ import { wireMessages } from './conversation.js';
 import { SchemaBudget, SchemaTooLarge } from './schema-budget.js';
 import { toolSchema } from './tool-schema.js';
 
-/**
- * Makes the body of a request. As bytes: a large text would be copied twice more when it is sent.
- *
- * @param fingerprint see `wireMessages`.
- */
-export function requestBody(model: string, request: ModelRequest, dialect: Dialect, fingerprint: string): Buffer {
+/** Makes the body of a request. @param fingerprint see `wireMessages`. */
+export function requestBody(model: string, request: ModelRequest, dialect: Dialect, fingerprint: string): string | Buffer {
   const { messages, tools, incremental } = request;
   const isStream = incremental || dialect.alwaysStream;
   const body: Record<string, unknown> = {
@@ -24,19 +20,24 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
   const parts = [wellFormedJson(body).slice(0, -1)];
   if (tools.length > 0 && !dialect.omit.has('tools') && !('tools' in body)) parts.push(',"tools":', toolsText(tools, dialect));
   parts.push(',"messages":[');
-  for (const [index, message] of wireMessages(messages, dialect, fingerprint).entries()) {
-    if (index > 0) parts.push(',');
-    parts.push(messageText(message));
+  let before = '';
+  for (const message of wireMessages(messages, dialect, fingerprint)) {
+    parts.push(before, messageText(message));
+    before = ',';
   }
   parts.push(']}');
-  return bytesOf(parts);
+  return joined(parts);
 }
 
-/** The UTF-8 of texts in a row. */
-function bytesOf(parts: readonly string[]): Buffer {
+/** Longest body that is one text, in characters. */
+const MAX_TEXT = 32 * 1024;
+
+/** Joins the parts of a body. A large text would be copied twice more before it is sent: as bytes. */
+function joined(parts: readonly string[]): string | Buffer {
   let length = 0;
-  for (const part of parts) length += Buffer.byteLength(part);
-  const bytes = Buffer.allocUnsafe(length);
+  for (const part of parts) length += part.length;
+  if (length <= MAX_TEXT) return parts.join('');
+  const bytes = Buffer.allocUnsafe(parts.reduce((length, part) => length + Buffer.byteLength(part), 0));
   let at = 0;
   for (const part of parts) at += bytes.write(part, at);
   return bytes;
