@@ -1,3 +1,5 @@
+import type { Span } from './known-tools.js';
+
 /** What JSON may consist of. Objects, arrays and scalars are values; keys are not. */
 export interface JsonLimits {
   /** Levels of arrays and objects. */
@@ -16,11 +18,14 @@ interface JsonSize {
   readonly exceeded: keyof JsonLimits | undefined;
   /** Whether `JSON.parse` reads the text as `parseJson` does, which looks at all of it first. */
   readonly isPlain: boolean;
+  /** Where the value of the field `tools` is, if it is a list or an object. */
+  readonly tools: Span | undefined;
 }
 
 const BACKSLASH = 0x5c;
 const UNDERSCORE = 0x5f;
 const BYTE_ORDER_MARK = 0xfeff;
+const TOOLS = '"tools"';
 
 /** What a character means outside of strings. All others are part of a number or literal. */
 const [SCALAR, SPACE, STRING, COLON, OPEN, CLOSE] = [0, 1, 2, 3, 4, 5] as const;
@@ -52,7 +57,11 @@ export function measureJson(json: string, limits: JsonLimits): JsonSize {
   let isPlain = json.charCodeAt(0) !== BYTE_ORDER_MARK;
   /** Where the last string begins. */
   let open = 0;
-  const size = (exceeded?: keyof JsonLimits): JsonSize => ({ values, keys: allKeys, exceeded, isPlain });
+  /** Where `tools` begins. */
+  let start = -1;
+  let isInTools = false;
+  let tools: Span | undefined;
+  const size = (exceeded?: keyof JsonLimits): JsonSize => ({ values, keys: allKeys, exceeded, isPlain, tools });
   for (let at = 0; at < length; at++) {
     const kind = KINDS[json.charCodeAt(at)];
     switch (kind) {
@@ -72,6 +81,11 @@ export function measureJson(json: string, limits: JsonLimits): JsonSize {
         allKeys++;
         const first = json.charCodeAt(open + 1);
         if (first === UNDERSCORE || first === BACKSLASH) isPlain = false; // the key may be `__proto__`
+        if (keys.length === 2) {
+          isInTools = json.startsWith(TOOLS, open);
+          if (isInTools) tools = undefined; // of equal keys the last one counts
+          if (hasEscape(json, open, at)) isPlain = false; // the key may be `tools`
+        }
         const count = (keys.pop() ?? 0) + 1;
         if (count > limits.keys) return size('keys');
         keys.push(count);
@@ -80,10 +94,12 @@ export function measureJson(json: string, limits: JsonLimits): JsonSize {
       case OPEN:
         values++;
         if (keys.length > limits.depth) return size('depth');
+        if (isInTools && keys.length === 2) start = at;
         keys.push(0);
         break;
       default:
         if (keys.length > 1) keys.pop();
+        if (isInTools && keys.length === 2) tools = { start, end: at + 1 };
     }
     if (values > limits.values) return size('values');
   }
@@ -95,6 +111,11 @@ function endOfString(json: string, open: number): number {
   let close = json.indexOf('"', open + 1);
   while (close >= 0 && isEscaped(json, close)) close = json.indexOf('"', close + 1);
   return close;
+}
+
+function hasEscape(json: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (json.charCodeAt(at) === BACKSLASH) return true;
+  return false;
 }
 
 /** Whether an odd number of backslashes precedes a quote of a string. */
