@@ -7,7 +7,7 @@ import { SchemaBudget, SchemaTooLarge } from './schema-budget.js';
 import { toolSchema } from './tool-schema.js';
 
 /** Makes the body of a request. @param fingerprint see `wireMessages`. */
-export function requestBody(model: string, request: ModelRequest, dialect: Dialect, fingerprint: string): string {
+export function requestBody(model: string, request: ModelRequest, dialect: Dialect, fingerprint: string): string | Buffer {
   const { messages, tools, incremental } = request;
   const isStream = incremental || dialect.alwaysStream;
   const body: Record<string, unknown> = {
@@ -17,24 +17,30 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
   };
   for (const name of dialect.omit) delete body[name];
   Object.assign(body, dialect.body);
-  const lists: Lists = { messages: wireMessages(messages, dialect, fingerprint) };
-  if (tools.length > 0 && !dialect.omit.has('tools') && !('tools' in body)) lists.tools = wireTools(tools, dialect);
-  const json = join(body, lists, (_, text) => text);
-  return json.includes(LONE_SURROGATE) ? join(body, lists, wellFormed) : json;
+  const parts = [wellFormedJson(body).slice(0, -1)];
+  if (tools.length > 0 && !dialect.omit.has('tools') && !('tools' in body)) parts.push(',"tools":', toolsText(tools, dialect));
+  parts.push(',"messages":[');
+  let before = '';
+  for (const message of wireMessages(messages, dialect, fingerprint)) {
+    parts.push(before, messageText(message));
+    before = ',';
+  }
+  parts.push(']}');
+  return joined(parts);
 }
 
-/** The fields of a body whose text is known from earlier requests. */
-interface Lists {
-  readonly messages: readonly object[];
-  tools?: readonly object[];
-}
+/** Longest body that is one text, in characters. */
+const MAX_TEXT = 32 * 1024;
 
-/** @param encode makes the final text of a value from its JSON. */
-function join(body: object, { messages, tools }: Lists, encode: (value: object, json: string) => string): string {
-  const beside = tools === undefined ? '' : `,"tools":${encode(tools, toolTexts.get(tools) ?? JSON.stringify(tools))}`;
-  let listed = '';
-  for (const message of messages) listed += `${listed === '' ? '' : ','}${encode(message, messageText(message))}`;
-  return `${encode(body, JSON.stringify(body)).slice(0, -1)}${beside},"messages":[${listed}]}`;
+/** Joins the parts of a body. A large text would be copied twice more before it is sent: as bytes. */
+function joined(parts: readonly string[]): string | Buffer {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  if (length <= MAX_TEXT) return parts.join('');
+  const bytes = Buffer.allocUnsafe(parts.reduce((length, part) => length + Buffer.byteLength(part), 0));
+  let at = 0;
+  for (const part of parts) at += bytes.write(part, at);
+  return bytes;
 }
 
 function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<string, unknown> {
@@ -63,19 +69,16 @@ function renameTokenParam(params: Record<string, unknown>, wanted: TokenParam): 
   }
 }
 
-/** The last translation of a list of tools. An agent has the same list in each of its turns. */
-const knownTools = new WeakMap<readonly ToolDeclaration[], { readonly dialect: Dialect; readonly sent: readonly object[] }>();
-/** The JSON of translated lists. */
-const toolTexts = new WeakMap<object, string>();
+/** The JSON of the last translation of a list of tools. An agent has the same list in each turn. */
+const toolTexts = new WeakMap<readonly ToolDeclaration[], { readonly dialect: Dialect; readonly text: string }>();
 
-function wireTools(tools: readonly ToolDeclaration[], dialect: Dialect): readonly object[] {
-  const known = knownTools.get(tools);
-  if (known?.dialect === dialect) return known.sent;
+function toolsText(tools: readonly ToolDeclaration[], dialect: Dialect): string {
+  const known = toolTexts.get(tools);
+  if (known?.dialect === dialect) return known.text;
   const budget = new SchemaBudget(tools);
-  const sent = tools.map((tool, index) => toolOf(tool, index, dialect, budget));
-  knownTools.set(tools, { dialect, sent });
-  toolTexts.set(sent, JSON.stringify(sent));
-  return sent;
+  const text = wellFormedJson(tools.map((tool, index) => toolOf(tool, index, dialect, budget)));
+  toolTexts.set(tools, { dialect, text });
+  return text;
 }
 
 function toolOf(tool: ToolDeclaration, index: number, dialect: Dialect, budget: SchemaBudget): object {
@@ -97,8 +100,9 @@ function within(owner: string, param: string, translate: () => object): object {
 /** How JSON.stringify begins the escape of a lone surrogate. It does not escape pairs. */
 const LONE_SURROGATE = '\\ud';
 
-/** Replaces lone surrogates, which cut texts have: model servers refuse a request with one. */
-function wellFormed(value: object, json: string): string {
+/** JSON without lone surrogates, which cut texts have: model servers refuse a request with one. */
+function wellFormedJson(value: object): string {
+  const json = JSON.stringify(value);
   if (!json.includes(LONE_SURROGATE)) return json;
   return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));
 }
@@ -121,7 +125,7 @@ const TEXT = Symbol('text');
 export function messageText(message: object): string {
   const known = (message as { readonly [TEXT]?: string })[TEXT];
   if (known !== undefined) return known;
-  const text = JSON.stringify(message);
+  const text = wellFormedJson(message);
   if (text.length <= MAX_KEPT_LENGTH) Reflect.defineProperty(message, TEXT, { value: text });
   return text;
 }

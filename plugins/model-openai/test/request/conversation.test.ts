@@ -14,7 +14,7 @@ interface Options extends Partial<DialectOptions> {
 
 function body(request: Partial<ModelRequest>, { model = 'm', ...options }: Options = {}): Record<string, unknown> {
   const dialect = resolveDialect({ provider: 'none', body: {}, omit: [], ...options }, 'localhost', model);
-  return JSON.parse(requestBody(model, modelRequest('Hi', request), dialect, OF));
+  return JSON.parse(requestBody(model, modelRequest('Hi', request), dialect, OF).toString());
 }
 
 function sent(messages: readonly Message[], options: Options = {}): readonly unknown[] {

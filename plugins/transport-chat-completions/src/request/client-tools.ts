@@ -18,6 +18,9 @@ export function clientToolsOf(
   return passedOn;
 }
 
+/** One object, so that equal lists of tools are recognized. */
+const NO_PARAMETERS = Object.freeze({ type: 'object', properties: Object.freeze({}) });
+
 function declarationOf(tool: RequestTool, i: number): ToolDeclaration {
   if (tool.type === 'custom') {
     throw unsupportedValue(
@@ -29,7 +32,7 @@ function declarationOf(tool: RequestTool, i: number): ToolDeclaration {
   return {
     name,
     description: description ?? '',
-    inputSchema: parameters ?? { type: 'object', properties: {} },
+    inputSchema: parameters ?? NO_PARAMETERS,
     ...(strict == null ? {} : { strict }),
   };
 }

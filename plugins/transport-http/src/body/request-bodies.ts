@@ -23,6 +23,7 @@ import {
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { measureJson } from './json-limits.js';
+import { KnownTools, type Span } from './known-tools.js';
 
 const require = createRequire(import.meta.url);
 
@@ -195,7 +196,7 @@ export function parseBody(bytes: Buffer, kind: 'json' | 'bytes', account: Accoun
  *   without memory for it.
  */
 export function parseJsonObject(text: string, account: Account): Readonly<Record<string, unknown>> {
-  const { values, keys, exceeded } = measureJson(text, SHAPE_LIMITS);
+  const { values, keys, exceeded, isPlain, tools } = measureJson(text, SHAPE_LIMITS);
   switch (exceeded) {
     case 'depth':
       throw nestedTooDeep(SHAPE_LIMITS.depth);
@@ -205,14 +206,17 @@ export function parseJsonObject(text: string, account: Account): Readonly<Record
       throw tooManyKeys(SHAPE_LIMITS.keys);
   }
   if (!account.reserve(values * VALUE_COST + keys * KEY_COST)) throw memoryInUse(account);
-  const value = parsed(text);
+  const value = parsed(text, isPlain, tools);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
   return value as Readonly<Record<string, unknown>>;
 }
 
-function parsed(text: string): unknown {
+const knownTools = new KnownTools();
+
+function parsed(text: string, isPlain: boolean, tools: Span | undefined): unknown {
   try {
-    return parseJson(text);
+    if (!isPlain) return parseJson(text);
+    return tools === undefined ? JSON.parse(text) : knownTools.parse(text, tools);
   } catch {
     throw notJson();
   }

@@ -1,3 +1,4 @@
+import { parseJson, SHAPE_LIMITS } from '@plugboard/kernel/contracts';
 import { eventually, ManualClock } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
@@ -224,6 +225,33 @@ t.test('S-29 keys __proto__ are removed, however they are escaped, and keys cons
   const nested = '{"a":[{"__proto__":{"admin":true},"b":{"\\u005f_proto__":1,"c":2}}]}';
   t.equal(await (await postJson(`${url}/v1/echo`, nested)).text(), '{"a":[{"b":{"c":2}}]}');
   t.equal(Reflect.get({}, 'admin'), undefined);
+});
+
+t.test('S-29 a text is parsed without a search for __proto__ only if the result is the same', async (t) => {
+  const names = ['__proto__', '\\u005f_proto__', '_\\u005fproto__', '__prot\\u006f__', 'a', 'a\\"', '\\\\', '_', '', 'é'];
+  const name = fc.constantFrom(...names);
+  const json = fc.letrec<{ value: string }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      name.map((text) => `"${text}"`),
+      fc.array(tie('value'), { maxLength: 3 }).map((all) => `[${all.join(' ,')}]`),
+      fc
+        .array(fc.tuple(name, tie('value')), { maxLength: 3 })
+        .map((all) => `{${all.map(([key, one]) => `"${key}" :${one}`).join()}}`),
+    ),
+  })).value;
+  let plain = 0;
+  const holds = () =>
+    fc.assert(
+      fc.property(json, fc.constantFrom('', '\ufeff', ' '), (value, before) => {
+        const text = `${before}{"x":${value}}`;
+        if (!measureJson(text, SHAPE_LIMITS).isPlain) return true;
+        plain++;
+        return JSON.stringify(JSON.parse(text)) === JSON.stringify(parseJson(text));
+      }),
+    );
+  t.doesNotThrow(holds);
+  t.ok(plain > 0);
 });
 
 t.test('S-35 the scanner counts levels, values and keys as the parsed value has them', async (t) => {

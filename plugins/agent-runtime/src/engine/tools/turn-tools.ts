@@ -27,7 +27,7 @@ export function turnTools(all: Toolbox, agent: Agent, turn: Turn, known: KnownTo
   assertDistinct(clientTools, toolbox);
   return {
     toolbox,
-    declarations: known.of([...toolbox.declarations, ...byName(clientTools)]),
+    declarations: known.of(toolbox.declarations, byName(clientTools)),
     streamed: turn.incremental ? clientTools.map(({ name }) => name) : NONE,
   };
 }
