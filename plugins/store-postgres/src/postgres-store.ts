@@ -19,7 +19,7 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, sizeOf } from '@plugboard/store-kit';
+import { encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, readable, sizeOf } from '@plugboard/store-kit';
 import type { Query } from './database/connection-pool.js';
 import { Database, type DatabaseOptions } from './database/database.js';
 import { explainError, type Server } from './errors/postgres-error.js';
@@ -178,7 +178,7 @@ export class PostgresStore implements SessionStore {
 
   async recover(): Promise<readonly InterruptedTurn[]> {
     const found = await this.#call(({ tables: { turns } }) => turns.recover());
-    return this.#withoutErrors(found, 'an interrupted turn cannot be read and is skipped');
+    return readable(found, (row) => this.#opened?.logBadRow(row, 'an interrupted turn cannot be read and is skipped'));
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
@@ -201,7 +201,7 @@ export class PostgresStore implements SessionStore {
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
     const found = await this.#call(({ tables: { sessionInfo } }) => sessionInfo.list(project, page));
-    return this.#withoutErrors(found, 'a session cannot be read and is left out of a list');
+    return readable(found, (row) => this.#opened?.logBadRow(row, 'a session cannot be read and is left out of a list'));
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
@@ -269,13 +269,5 @@ export class PostgresStore implements SessionStore {
     const explained = explainError(error, this.#server);
     if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
     return explained;
-  }
-
-  /** Returns what could be read, and logs the errors of the rest. */
-  #withoutErrors<T extends object>(found: readonly (T | BadRow)[], message: string): readonly T[] {
-    return found.filter((item): item is T => {
-      if (item instanceof BadRow) this.#opened?.logBadRow(item, message);
-      return !(item instanceof BadRow);
-    });
   }
 }

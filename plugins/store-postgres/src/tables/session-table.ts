@@ -7,10 +7,10 @@ import {
   type Summary,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { sizeOf } from '@plugboard/store-kit';
+import { sizeOf, TOMBSTONE_TTL } from '@plugboard/store-kit';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
-import { BY_ID, idColumns, TOMBSTONE_TTL, toColumn } from './columns.js';
+import { BY_ID, idColumns, toColumn } from './columns.js';
 import { addUsage, anySlot } from './project-usage.js';
 
 /** A turn to store, as columns. */

@@ -50,7 +50,7 @@ export class SharedData extends StoredData {
   offered = 0;
 }
 
-/** The least that keeps the contract of `SharedStore`. It polls, once per turn of the event loop. */
+/** The least that keeps the contract of `SharedStore`. It polls at each turn of the event loop. */
 export class PlainSharedStore extends PlainStore {
   override readonly claims: Map<string, string>;
   /** The keys that this server has claimed. */
