@@ -18,6 +18,14 @@ export function tryRow<T>(read: () => T): T | BadRow {
   }
 }
 
+/** Returns what could be read, and passes the errors of the rest on. */
+export function readable<T extends object>(found: readonly (T | BadRow)[], onBadRow: (row: BadRow) => void): readonly T[] {
+  return found.filter((item): item is T => {
+    if (item instanceof BadRow) onBadRow(item);
+    return !(item instanceof BadRow);
+  });
+}
+
 /** Something that could not be read back. Nothing of it was stored. */
 export class Unstorable extends Error {
   override readonly name = 'Unstorable';

@@ -1,4 +1,5 @@
 import { type ConfigProblem, type Infer, type JsonSchema, parseDuration } from '@plugboard/kernel';
+import { keptOptions } from '@plugboard/store-kit';
 
 export const configSchema = {
   type: 'object',
@@ -34,25 +35,7 @@ export const configSchema = {
       description: 'How long a server that is silent keeps its sessions, from `5s` to `5m`.',
       default: '15s',
     },
-    ttl: {
-      type: 'string',
-      format: 'duration',
-      description: 'How long a session is kept after its last turn.',
-      default: '30d',
-    },
-    maxSessionsPerProject: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Maximum number of sessions of one project. Beyond it, no new ones are created.',
-      default: 100_000,
-    },
-    maxBytesPerProject: {
-      type: 'string',
-      format: 'size',
-      description:
-        'Maximum size of what one project stores, as JSON. Beyond it, no turn begins until something is deleted or expires.',
-      default: '10gb',
-    },
+    ...keptOptions,
   },
   required: ['url'],
   additionalProperties: false,

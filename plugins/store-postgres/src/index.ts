@@ -1,4 +1,5 @@
-import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboard/kernel';
+import { definePlugin, parseDuration, SessionStores } from '@plugboard/kernel';
+import { keptBy, storeLifecycle } from '@plugboard/store-kit';
 import { checkConfig, configSchema } from './config.js';
 import { PostgresStore } from './postgres-store.js';
 
@@ -13,19 +14,9 @@ export default definePlugin({
   check: checkConfig,
   register({ config, clock, log, contribute }) {
     const { url, listenUrl, schema, poolSize } = config;
-    const quotas = { maxSessions: config.maxSessionsPerProject, maxBytes: parseSize(config.maxBytesPerProject) };
     const lease = parseDuration(config.lease);
-    const ttl = parseDuration(config.ttl);
-    const store = new PostgresStore({ url, listenUrl, schema, poolSize, lease, ttl, quotas, clock, log });
+    const store = new PostgresStore({ url, listenUrl, schema, poolSize, lease, ...keptBy(config), clock, log });
     contribute(SessionStores, store);
-    return {
-      start: () => store.start(),
-      stop: () => store.stop(),
-      health: () => {
-        const failure = store.failure();
-        return failure ? { state: 'failed', reason: failure.message } : { state: 'ok' };
-      },
-      startLimit: START_LIMIT,
-    };
+    return { ...storeLifecycle(store), startLimit: START_LIMIT };
   },
 });

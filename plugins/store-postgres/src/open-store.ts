@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@plugboard/kernel';
-import { type BadRow, Sweeper } from '@plugboard/store-kit';
+import { type BadRow, type StoreLimits, Sweeper } from '@plugboard/store-kit';
 import type { Database, DatabaseOptions } from './database/database.js';
 import { Hints } from './database/hints.js';
 import { Listener } from './database/listener.js';
@@ -10,19 +10,13 @@ import { Holds } from './shared/holds.js';
 import { LiveOffers } from './shared/live-offers.js';
 import { LiveReaders } from './shared/live-readers.js';
 import { TurnLine } from './shared/turn-line.js';
-import type { ProjectQuotas } from './tables/project-usage.js';
-import { type RowCaps, StoreTables } from './tables/store-tables.js';
+import { StoreTables } from './tables/store-tables.js';
 
-export interface PostgresStoreOptions extends Omit<DatabaseOptions, 'clock'> {
+export interface PostgresStoreOptions extends Omit<DatabaseOptions, 'clock'>, StoreLimits {
   /** The database past a pooler, for LISTEN. By default `url`. */
   readonly listenUrl?: string | undefined;
   /** Milliseconds for which a server that is silent keeps its sessions. */
   readonly lease: number;
-  /** Milliseconds from a session's last turn to its expiry. */
-  readonly ttl: number;
-  readonly quotas: ProjectQuotas;
-  /** By default those of the contracts. */
-  readonly caps?: RowCaps | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }

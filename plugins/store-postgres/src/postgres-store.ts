@@ -19,7 +19,8 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, sizeOf } from '@plugboard/store-kit';
+import { encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, readable, sizeOf } from '@plugboard/store-kit';
+import type { Query } from './database/connection-pool.js';
 import { Database, type DatabaseOptions } from './database/database.js';
 import { explainError, type Server } from './errors/postgres-error.js';
 import { notOpen, StoreError, type StoreErrorCode } from './errors/store-error.js';
@@ -39,7 +40,8 @@ const STORE_FAILURES: ReadonlySet<StoreErrorCode> = new Set(['unreachable', 'rea
  * 2. Each operation is one statement or one transaction, on a connection that is given back after
  *    it. A connection that fails costs a retry. A write is acknowledged when it is committed.
  * 3. A commit stores a turn if the session has the version that was loaded, and the server its
- *    lease. Both are checked by the statement that stores.
+ *    lease. Both are checked by the statement that stores. What else it stores makes it a
+ *    transaction.
  * 4. Turns wait for those of other servers in the line of their session (shared/turn-line.ts).
  * 5. From time to time some expired rows are deleted.
  * 6. `stop` gives the lease back.
@@ -149,17 +151,20 @@ export class PostgresStore implements SessionStore {
       if (turnId === undefined) await usage.assertFits(id.project, stored.bytes, idColumns(id));
       const columns = approvals.columns(asked);
       const hasRow = turnId !== undefined && (this.#begun.has(turnId) || line.has(turnId));
-      const store = () =>
-        database.transaction(
-          async (query) => {
-            const committed = await sessions.commit(query, stored, replica.id, hasRow);
-            await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
-            if (asked.length > 0) await approvals.put(query, id.project, committed.session, columns);
-            if (record) await idempotency.put(record, replica.id, query);
-            return committed.isAwaited;
-          },
-          (query) => sessions.hasTurn(query, stored),
-        );
+      const storeTurn = (query: Query) => sessions.commit(query, stored, replica.id, hasRow);
+      const storeAll = async (query: Query) => {
+        const committed = await storeTurn(query);
+        await state.apply(query, stateChanges, (change) => new VersionConflict(expected, change));
+        if (asked.length > 0) await approvals.put(query, id.project, committed.session, columns);
+        if (record) await idempotency.put(record, replica.id, query);
+        return committed;
+      };
+      const wasStored = (query: Query) => sessions.hasTurn(query, stored);
+      const isAlone = changed.length + asked.length === 0 && !record;
+      const store = async () => {
+        const committed = await (isAlone ? database.once(storeTurn, wasStored) : database.transaction(storeAll, wasStored));
+        return committed?.isAwaited ?? true; // where the answer was lost, others may wait
+      };
       await (hasRow ? line.ending(id, turnId, store) : store());
     });
     this.#claims.stored(answer);
@@ -173,7 +178,7 @@ export class PostgresStore implements SessionStore {
 
   async recover(): Promise<readonly InterruptedTurn[]> {
     const found = await this.#call(({ tables: { turns } }) => turns.recover());
-    return this.#withoutErrors(found, 'an interrupted turn cannot be read and is skipped');
+    return readable(found, (row) => this.#opened?.logBadRow(row, 'an interrupted turn cannot be read and is skipped'));
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
@@ -196,7 +201,7 @@ export class PostgresStore implements SessionStore {
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
     const found = await this.#call(({ tables: { sessionInfo } }) => sessionInfo.list(project, page));
-    return this.#withoutErrors(found, 'a session cannot be read and is left out of a list');
+    return readable(found, (row) => this.#opened?.logBadRow(row, 'a session cannot be read and is left out of a list'));
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
@@ -264,13 +269,5 @@ export class PostgresStore implements SessionStore {
     const explained = explainError(error, this.#server);
     if (explained instanceof StoreError && STORE_FAILURES.has(explained.code)) store.replica.fail(explained);
     return explained;
-  }
-
-  /** Returns what could be read, and logs the errors of the rest. */
-  #withoutErrors<T extends object>(found: readonly (T | BadRow)[], message: string): readonly T[] {
-    return found.filter((item): item is T => {
-      if (item instanceof BadRow) this.#opened?.logBadRow(item, message);
-      return !(item instanceof BadRow);
-    });
   }
 }

@@ -1,3 +1,4 @@
+import type { TurnCommit } from '@plugboard/kernel/contracts';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { Database } from '../src/database/database.js';
@@ -11,13 +12,18 @@ import { TcpProxy } from './tcp-proxy.js';
 const PROTOCOL_3 = 3 << 16;
 
 /** Runs turns of several sessions at once. */
-async function runTurns({ store }: Awaited<ReturnType<typeof openStore>>, sessions: number, turns: number): Promise<void> {
+async function runTurns(
+  { store }: Awaited<ReturnType<typeof openStore>>,
+  sessions: number,
+  turns: number,
+  more: Pick<TurnCommit, 'state'> = {},
+): Promise<void> {
   const run = async (key: string) => {
     for (let n = 0; n < turns; n++) {
       const { version } = await store.load(session(key));
       const turnId = `turn_${key}_${n}`;
       await store.begin(session(key), { turnId, input: turn(n) });
-      await store.commit(session(key), { turnId, expected: version, messages: turn(n) });
+      await store.commit(session(key), { turnId, expected: version, messages: turn(n), ...more });
     }
   };
   await Promise.all(Array.from({ length: sessions }, (_, n) => run(`s${n}`)));
@@ -80,7 +86,7 @@ t.test('PG-6 nothing is computed between BEGIN and COMMIT', async (t) => {
   const opened = await openStore();
   t.teardown(opened.close);
   const sent = sentStatements(t);
-  await runTurns(opened, 10, 3);
+  await runTurns(opened, 10, 3, { state: [{ entry: 'a', key: 'b', text: undefined }] });
   let transactions = 0;
   for (const client of new Set(sent.map((one) => one.client))) {
     const own = sent.filter((one) => one.client === client);
@@ -95,18 +101,23 @@ t.test('PG-6 nothing is computed between BEGIN and COMMIT', async (t) => {
   t.equal(transactions, 30);
 });
 
-t.test('a turn is two statements and one transaction of one statement', async (t) => {
+t.test('a turn is three statements, and a transaction where it stores more than itself', async (t) => {
   const opened = await openStore();
   t.teardown(opened.close);
   await runTurns(opened, 1, 1);
   const sent = sentStatements(t);
-  const [before] = [sent.length];
-  await acquire(opened.store, 'turn_1');
-  await opened.store.begin(ANNA, { turnId: 'turn_1', input: turn(1) });
-  await opened.store.commit(ANNA, { turnId: 'turn_1', expected: 0, messages: turn(1) });
-  const turns = sent.slice(before).filter(({ text }) => !text.includes('pg_notify')); // the check of LISTEN
-  const texts = turns.map(({ text }) => text.trim().split(/\s/)[0]);
-  t.strictSame(texts, ['WITH', 'WITH', 'BEGIN;', 'WITH', 'COMMIT'], 'five round trips: the lease, the begin, the commit');
+  const run = async (n: number, more: Pick<TurnCommit, 'state'>) => {
+    const before = sent.length;
+    const turnId = `turn_${n}`;
+    await acquire(opened.store, turnId);
+    await opened.store.begin(ANNA, { turnId, input: turn(n) });
+    await opened.store.commit(ANNA, { turnId, expected: n - 1, messages: turn(n), ...more });
+    const turns = sent.slice(before).filter(({ text }) => !text.includes('pg_notify')); // the check of LISTEN
+    return turns.map(({ text }) => text.trim().split(/\s/)[0]);
+  };
+  t.strictSame(await run(1, {}), ['WITH', 'WITH', 'WITH'], 'three round trips: the lease, the begin, the commit');
+  const state = [{ entry: 'a', key: 'b', text: undefined }];
+  t.strictSame(await run(2, { state }), ['WITH', 'WITH', 'BEGIN;', 'WITH', 'DELETE', 'COMMIT']);
 });
 
 for (const kind of ['cut', 'silence'] as const) {
@@ -184,26 +195,54 @@ t.test('PG-10 limits of a transaction end with it', async (t) => {
   t.strictSame(await database.run(limits), [{ statement: '0', lock: '0', idle: '0' }]);
 });
 
-for (const lost of ['answer', 'request'] as const) {
-  t.test(`PG-8 a commit whose ${lost} is lost stores its turn once`, async (t) => {
+const STATE = { state: [{ entry: 'a', key: 'b', text: '1' }] };
+/** What a commit sends, and how the answer ends that says that it is stored. */
+const COMMITS = [
+  { kind: 'of a turn alone', request: 'WITH own', answer: 'SELECT 1\0', more: {} },
+  { kind: 'with more', request: 'COMMIT\0', answer: 'COMMIT\0', more: STATE },
+];
+for (const { kind, request, answer, more } of COMMITS) {
+  t.test(`PG-8 a commit ${kind} stores its turn once, whether its request or its answer is lost`, async (t) => {
     const postgres = await realPostgres();
     const proxy = await TcpProxy.start(t, postgres.port);
     const { store, rows, close } = await openStore({ url: proxy.through(postgres.url()), clock: SYSTEM_CLOCK });
     t.teardown(close);
-    await store.begin(ANNA, { turnId: 'turn_1', input: turn(1) });
-    let dropped = 0;
-    const drop = (bytes: Buffer) => bytes.includes('COMMIT\0') && dropped++ === 0;
-    if (lost === 'answer') proxy.onAnswer = (bytes) => !drop(bytes);
-    else proxy.onRequest = (bytes) => !drop(bytes);
-    await store.commit(ANNA, { turnId: 'turn_1', expected: 0, messages: turn(1), state: [{ entry: 'a', key: 'b', text: '1' }] });
-    t.equal(dropped, lost === 'answer' ? 1 : 2, 'sent again only where it was not stored');
-    t.same(await loaded(store, ANNA), { version: 1, messages: turn(1) });
-    t.strictSame([await rows('record'), await rows('turn')], [1, 0]);
-    dropped = 0;
-    const outcome = await store.delete(ANNA).catch((error: unknown) => error);
-    if (lost === 'answer') t.match(outcome, { code: 'unknown_outcome' }, 'what cannot be looked for is not repeated');
+    let seen = 0;
+    const drop = (part: string) => (bytes: Buffer) => !(bytes.includes(part) && seen++ === 0);
+    for (const [n, lost] of (['request', 'answer'] as const).entries()) {
+      const turnId = `turn_${n}`;
+      await store.begin(ANNA, { turnId, input: turn(n) });
+      seen = 0;
+      if (lost === 'request') proxy.onRequest = drop(request);
+      else proxy.onAnswer = drop(answer);
+      await store.commit(ANNA, { turnId, expected: n, messages: turn(n), ...more });
+      proxy.onRequest = proxy.onAnswer = () => true;
+      t.ok(seen > 0);
+      t.equal(await store.version(ANNA), n + 1);
+      t.strictSame([await rows('record'), await rows('turn')], [n + 1, 0], `${lost}: stored once`);
+    }
+    seen = 0;
+    proxy.onAnswer = drop('COMMIT\0');
+    await t.rejects(store.delete(ANNA), { code: 'unknown_outcome' }, 'what cannot be looked for is not repeated');
   });
 }
+
+t.test('PG-8 a commit that arrives late is found where the next one fails for it', async (t) => {
+  const postgres = await realPostgres();
+  const database = new Database({ url: postgres.url(), schema: newSchema(), poolSize: 1, clock: SYSTEM_CLOCK });
+  t.teardown(() => database.close());
+  for (const found of [true, false]) {
+    const errors = [new ConnectionLost(new Error('cut')), new Error('another version')];
+    const looks = [false, found];
+    const stored = database.once(
+      () => Promise.reject(errors.shift()),
+      async () => looks.shift() ?? false,
+    );
+    if (found) t.equal(await stored, undefined);
+    else await t.rejects(stored, { message: 'another version' });
+    t.strictSame([errors, looks], [[], []]);
+  }
+});
 
 t.test('PG-11 PG-30 a read-only database is not ready, and ready again by itself', async (t) => {
   const postgres = await realPostgres();

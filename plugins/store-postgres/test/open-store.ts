@@ -1,19 +1,13 @@
-import type { Clock, Message, SessionStore } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
 import type { SessionId, SessionLease } from '@plugboard/kernel/contracts';
+import type { StoreLimits } from '@plugboard/store-kit';
 import { CapturedLog, ManualClock } from '@plugboard/testing';
+import { ANNA, DAY, MINUTE } from '../../../test/support/stored-turns.js';
 import { Database, type DatabaseOptions } from '../src/database/database.js';
 import { PostgresStore } from '../src/postgres-store.js';
-import type { ProjectQuotas } from '../src/tables/project-usage.js';
-import type { RowCaps } from '../src/tables/store-tables.js';
 import { realPostgres } from './real-postgres.js';
 
-export const MINUTE = 60_000;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
-
-export const OWNER = { project: 'acme', agent: 'helper' };
-export const session = (key: string): SessionId => ({ ...OWNER, key });
-export const ANNA = session('anna');
+export * from '../../../test/support/stored-turns.js';
 
 /** The clock of the machine. */
 export const SYSTEM_CLOCK: Clock = {
@@ -24,19 +18,6 @@ export const SYSTEM_CLOCK: Clock = {
     return { cancel: () => clearTimeout(timer), refresh: () => void timer.refresh() };
   },
 };
-
-/** A turn of two messages that contain its number. */
-export function turn(n: number, content = `question ${n}`): readonly Message[] {
-  return [
-    { role: 'user', content },
-    { role: 'assistant', content: `answer ${n}` },
-  ];
-}
-
-export async function loaded(store: SessionStore, id: SessionId) {
-  const { version, messages } = await store.load(id);
-  return { version, messages };
-}
 
 /** Statements see a time that the test moves, and not that of PostgreSQL. */
 class ClockedDatabase extends Database {
@@ -61,18 +42,15 @@ export async function acquire({ shared }: PostgresStore, turnId: string, id: Ses
   return result.lease;
 }
 
-export interface StoreSettings {
+export interface StoreSettings extends Partial<StoreLimits> {
   clock?: Clock;
   url?: string;
   listenUrl?: string;
   schema?: string;
   poolSize?: number;
-  ttl?: number;
   lease?: number;
   timeout?: number;
   patience?: number;
-  quotas?: ProjectQuotas;
-  caps?: RowCaps;
 }
 
 let count = 0;

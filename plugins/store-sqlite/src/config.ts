@@ -1,4 +1,5 @@
 import { type CheckContext, type ConfigProblem, type Infer, type JsonSchema, parseDuration } from '@plugboard/kernel';
+import { keptOptions } from '@plugboard/store-kit';
 
 export const configSchema = {
   type: 'object',
@@ -8,12 +9,6 @@ export const configSchema = {
       minLength: 1,
       description: 'The database file. Missing folders are created, readable by the server only.',
       default: './data/sessions.db',
-    },
-    ttl: {
-      type: 'string',
-      format: 'duration',
-      description: 'How long a session is kept after its last turn.',
-      default: '30d',
     },
     backup: {
       type: 'object',
@@ -34,19 +29,7 @@ export const configSchema = {
       required: ['path'],
       additionalProperties: false,
     },
-    maxSessionsPerProject: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Maximum number of sessions of one project. Beyond it, no new ones are created.',
-      default: 100_000,
-    },
-    maxBytesPerProject: {
-      type: 'string',
-      format: 'size',
-      description:
-        'Maximum size of what one project stores, as JSON. Beyond it, no turn begins until something is deleted or expires.',
-      default: '10gb',
-    },
+    ...keptOptions,
   },
   additionalProperties: false,
 } as const satisfies JsonSchema;

@@ -1,4 +1,5 @@
-import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboard/kernel';
+import { definePlugin, parseDuration, SessionStores } from '@plugboard/kernel';
+import { keptBy, storeLifecycle } from '@plugboard/store-kit';
 import { checkConfig, configSchema } from './config.js';
 import { SqliteStore } from './sqlite-store.js';
 
@@ -9,17 +10,9 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register({ config, resolvePath, clock, log, contribute }) {
-    const quotas = { maxSessions: config.maxSessionsPerProject, maxBytes: parseSize(config.maxBytesPerProject) };
     const backup = config.backup && { path: resolvePath(config.backup.path), every: parseDuration(config.backup.every) };
-    const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), quotas, backup, clock, log });
+    const store = new SqliteStore({ path: resolvePath(config.path), ...keptBy(config), backup, clock, log });
     contribute(SessionStores, store);
-    return {
-      start: () => store.start(),
-      stop: () => store.stop(),
-      health: () => {
-        const failure = store.failure();
-        return failure ? { state: 'failed', reason: failure.message } : { state: 'ok' };
-      },
-    };
+    return storeLifecycle(store);
   },
 });

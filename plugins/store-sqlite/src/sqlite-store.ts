@@ -18,7 +18,18 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { sessionTitle, VersionConflict } from '@plugboard/kernel/contracts';
-import { BadRow, encodeMessageList, encodeMessages, encodeMetadata, LocalClaims, Sweeper, sizeOf } from '@plugboard/store-kit';
+import {
+  type BadRow,
+  encodeMessageList,
+  encodeMessages,
+  encodeMetadata,
+  LocalClaims,
+  readable,
+  SMALLEST_TURN,
+  type StoreLimits,
+  Sweeper,
+  sizeOf,
+} from '@plugboard/store-kit';
 import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
@@ -28,21 +39,13 @@ import { explainError } from './errors/sqlite-error.js';
 import { notOpen } from './errors/store-error.js';
 import type { Fork } from './tables/fork-table.js';
 import { recordSize } from './tables/idempotency-table.js';
-import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';
+import { ProjectUsage, type Usage } from './tables/project-usage.js';
 import { sizeOfTurn } from './tables/session-table.js';
-import { type RowCaps, StoreTables } from './tables/store-tables.js';
+import { StoreTables } from './tables/store-tables.js';
 
-/** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
-const SMALLEST_TURN = 1;
-
-interface SqliteStoreOptions {
+interface SqliteStoreOptions extends StoreLimits {
   /** Of the database file, absolute. */
   readonly path: string;
-  /** Milliseconds from a session's last turn to its expiry. */
-  readonly ttl: number;
-  readonly quotas: ProjectQuotas;
-  /** By default those of the contracts. */
-  readonly caps?: RowCaps | undefined;
   /** Absent: no backups. */
   readonly backup?: BackupOptions | undefined;
   readonly clock: Clock;
@@ -221,7 +224,7 @@ export class SqliteStore implements SessionStore {
 
   async recover(): Promise<readonly InterruptedTurn[]> {
     const found = await this.#write('durable', ({ turns }) => turns.recover());
-    return this.#withoutErrors(found, 'an interrupted turn cannot be read and is skipped');
+    return readable(found, (row) => this.#logBadRow(row, 'an interrupted turn cannot be read and is skipped'));
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
@@ -242,10 +245,8 @@ export class SqliteStore implements SessionStore {
   }
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
-    return this.#withoutErrors(
-      this.#read(({ sessionInfo }) => sessionInfo.list(project, page)),
-      'a session cannot be read and is left out of a list',
-    );
+    const found = this.#read(({ sessionInfo }) => sessionInfo.list(project, page));
+    return readable(found, (row) => this.#logBadRow(row, 'a session cannot be read and is left out of a list'));
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
@@ -390,12 +391,8 @@ export class SqliteStore implements SessionStore {
     return this.#opened;
   }
 
-  /** Returns what could be read, and logs the errors of the rest. */
-  #withoutErrors<T extends object>(found: readonly (T | BadRow)[], message: string): readonly T[] {
-    return found.filter((item): item is T => {
-      if (item instanceof BadRow) this.#options.log.error({ err: explainError(item, this.#options.path) }, message);
-      return !(item instanceof BadRow);
-    });
+  #logBadRow(row: BadRow, message: string): void {
+    this.#options.log.error({ err: explainError(row, this.#options.path) }, message);
   }
 
   /** @returns whether there may be more to delete. */

@@ -1,97 +1,26 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Message } from '@plugboard/kernel';
 import t from 'tap';
+import { playCrashes } from '../../../test/support/crash-game.js';
 import { rounds } from '../../../test/support/rounds.js';
-import { seeded } from '../../../test/support/seeded.js';
-import { turnNumbers } from '../../../test/support/turn-numbers.js';
-import { openStore, session } from './open-store.js';
+import { openStore } from './open-store.js';
 
-const CHILD = fileURLToPath(new URL('fixtures/crashing.mjs', import.meta.url));
-const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const ROUNDS = rounds({ short: 8, long: 60, soak: 200 });
-/** Makes the kills repeatable, as far as timing allows. */
-const SEED = 63;
-
 /** Time limit of all rounds in milliseconds, for the file and its one test. */
 const LIMIT = ROUNDS * 5_000;
 t.setTimeout(LIMIT);
 
-/** A turn like those of the child. */
-function turnNumber(n: number): readonly Message[] {
-  return [1, 2].map((i) => ({ role: i === 1 ? 'user' : 'assistant', content: `turn ${n} message ${i} of 2` }));
-}
-
-/**
- * Starts a child that runs turns, kills it at a random point, and returns the commits that were
- * acknowledged.
- */
-async function killedChild(path: string, round: number, random: () => number): Promise<readonly string[]> {
-  const child = spawn(process.execPath, [CHILD, path, String(round), ...KEYS], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = once(child, 'close');
-  // Half of the kills follow closely after a turn; the others come at any time.
-  const turns = random() < 0.5 ? Math.floor(random() * 60) : Number.POSITIVE_INFINITY;
-  const time = random() * 120;
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    if (output === '' && turns === Number.POSITIVE_INFINITY) setTimeout(() => child.kill('SIGKILL'), time);
-    output += text;
-    if (output.split('\n').length - 2 > turns) child.kill('SIGKILL');
-  });
-  const [, signal] = await ended;
-  if (signal !== 'SIGKILL') throw new Error(`the child of round ${round} ended by itself`);
-  return output.split('\n').slice(1, -1);
-}
-
 t.test(`R-063 a process that is killed ${ROUNDS} times loses no acknowledged turn and leaves no half`, async (t) => {
   t.setTimeout(LIMIT);
   const folder = t.testdir();
-  const random = seeded(SEED);
-  const journal = new Map(KEYS.map((key) => [key, 0]));
-  const recovered = new Set<string>();
-  const sum = { rounds: 0, acknowledged: 0, 'stored unacknowledged': 0, interrupted: 0, lost: 0, duplicated: 0 };
-
-  for (let round = 1; round <= ROUNDS; round++) {
-    for (const line of await killedChild(join(folder, 'sessions.db'), round, random)) {
-      const [key = '', turn] = line.split(' ');
-      journal.set(key, Number(turn));
-      sum.acknowledged++;
-    }
+  const program = fileURLToPath(new URL('fixtures/crashing.mjs', import.meta.url));
+  const open = () => {
     const { store, database, close } = openStore(folder);
-    const interrupted = await store.recover();
-    sum.interrupted += interrupted.length;
-    for (const { id, turnId, input } of interrupted) {
-      if (recovered.has(turnId)) t.fail(`${turnId} was recovered twice`);
-      recovered.add(turnId);
-      t.match(
-        input,
-        [{ content: new RegExp(`^turn ${(await store.version(id)) + 1} message 1 of`) }],
-        'the input of the next turn',
-      );
-    }
-    for (const key of KEYS) {
-      const acknowledged = journal.get(key) ?? 0;
-      const { version, messages } = await store.load(session(key));
-      const turns = turnNumbers(messages);
-      const expected = Array.from({ length: version }, (_, i) => i + 1);
-      t.same(turns, expected, `round ${round}, ${key}: the turns from 1 to the version, in order and whole`);
-      t.ok(
-        version === acknowledged || version === acknowledged + 1,
-        `round ${round}, ${key}: ${acknowledged} acknowledged, ${version} stored`,
-      );
-      sum.lost += Math.max(0, acknowledged - new Set(turns).size);
-      sum.duplicated += turns.length - new Set(turns).size;
-      sum['stored unacknowledged'] += version - acknowledged;
-      await store.commit(session(key), { expected: version, messages: turnNumber(version + 1) });
-      journal.set(key, version + 1);
-    }
-    t.same(database.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);
-    close();
-    sum.rounds++;
-  }
-  t.comment(JSON.stringify(sum));
-  t.match(sum, { rounds: ROUNDS, lost: 0, duplicated: 0 });
-  t.ok(sum.acknowledged > ROUNDS && sum.interrupted > 0, 'the children had turns to lose');
+    const check = () => {
+      t.same(database.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);
+      close();
+    };
+    return { store, close: check };
+  };
+  await playCrashes(t, { rounds: ROUNDS, program, storage: [join(folder, 'sessions.db')], within: 120, open });
 });

@@ -1,39 +1,20 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, Message, SessionStore } from '@plugboard/kernel';
-import type { SessionId } from '@plugboard/kernel/contracts';
+import type { Clock } from '@plugboard/kernel';
+import type { StoreLimits } from '@plugboard/store-kit';
 import { CapturedLog, ManualClock } from '@plugboard/testing';
+import { DAY, HOUR } from '../../../test/support/stored-turns.js';
 import type { BackupOptions } from '../src/database/backup.js';
 import { GROUP_TICKS } from '../src/database/group-commit.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';
-import type { ProjectQuotas } from '../src/tables/project-usage.js';
-import type { RowCaps } from '../src/tables/store-tables.js';
 
-export const HOUR = 60 * 60_000;
-export const DAY = 24 * HOUR;
-
-export const OWNER = { project: 'acme', agent: 'helper' };
-export const session = (key: string): SessionId => ({ ...OWNER, key });
-export const ANNA = session('anna');
-
-/** A turn of two messages that contain its number. */
-export function turn(n: number, content = `question ${n}`): readonly Message[] {
-  return [
-    { role: 'user', content },
-    { role: 'assistant', content: `answer ${n}` },
-  ];
-}
-
-export async function loaded(store: SessionStore, id: SessionId) {
-  const { version, messages } = await store.load(id);
-  return { version, messages };
-}
+export * from '../../../test/support/stored-turns.js';
 
 /** Starts a store over a file in a folder. */
 export function openStore<C extends Clock = ManualClock>(
   folder: string,
-  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas; caps?: RowCaps; backup?: BackupOptions } = {},
+  options: Partial<StoreLimits> & { clock?: C; backup?: BackupOptions } = {},
 ) {
   const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();

@@ -58,6 +58,29 @@ export class Database {
   }
 
   /**
+   * Runs a statement that stores something once, in a transaction of its own: one round trip.
+   *
+   * @param store sends it. Called again where a connection fails.
+   * @param wasStored looks for what it stores. Called if its answer was lost.
+   * @returns undefined: it was stored, and its answer was lost
+   */
+  async once<T>(store: (query: Query) => Promise<T>, wasStored: (query: Query) => Promise<boolean>): Promise<T | undefined> {
+    let isUncertain = false;
+    return this.#attempt(async (query) => {
+      // Also after a further run: the first one may have arrived late.
+      const isStored = async () => isUncertain && (await wasStored(query));
+      if (await isStored()) return undefined;
+      try {
+        return await store(query);
+      } catch (error) {
+        if (error instanceof ConnectionLost) isUncertain = true;
+        else if (await isStored()) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /**
    * Runs work in a transaction. It may run more than once; the earlier runs are rolled back.
    *
    * @param work awaits nothing but its statements, so that no connection is idle in a transaction.

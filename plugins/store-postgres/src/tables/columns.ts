@@ -1,8 +1,5 @@
 import type { SessionId } from '@plugboard/kernel/contracts';
 
-/** How long the version of a deleted or expired session is kept, in milliseconds. */
-export const TOMBSTONE_TTL = 30 * 24 * 60 * 60_000;
-
 /**
  * Encodes a text from outside for a `text` column. PostgreSQL has neither U+0000 nor lone
  * surrogates: a text with one, and any that begins with a quotation mark, becomes a JSON string.

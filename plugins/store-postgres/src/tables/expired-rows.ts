@@ -1,6 +1,6 @@
+import { TOMBSTONE_TTL } from '@plugboard/store-kit';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
-import { TOMBSTONE_TTL } from './columns.js';
 import { RECORD_SIZE } from './idempotency-table.js';
 import { addUsage, anySlot } from './project-usage.js';
 

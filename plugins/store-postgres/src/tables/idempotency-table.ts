@@ -1,14 +1,9 @@
 import { type IdempotencyKey, type IdempotencyRecord, type IdempotencyStore, LeaseEnded } from '@plugboard/kernel/contracts';
+import { MAX_RECORDS, RECORD_TTL, surplusOf } from '@plugboard/store-kit';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
 import { fromColumn, toColumn } from './columns.js';
 import { addUsage, anySlot } from './project-usage.js';
-
-const DAY = 24 * 60 * 60_000;
-/** Set by the contract of `IdempotencyStore`. */
-const MAX_RECORDS = 100_000;
-/** Share of the limit that is deleted at once beyond it, so that rows are rarely counted. */
-const OVERFLOW = 0.01;
 
 /** A record as columns. */
 export interface RecordColumns {
@@ -57,7 +52,7 @@ export class IdempotencyTable {
         ...values,
         toColumn(fingerprint),
         replica,
-        DAY,
+        RECORD_TTL,
         anySlot(),
       ]);
       if (claimed) {
@@ -89,7 +84,7 @@ export class IdempotencyTable {
     replica: number,
     query: Query = (text, given) => this.#database.run(text, given),
   ): Promise<void> {
-    const [row] = await query<{ readonly added: boolean }>(SQL.put, [...values, DAY, anySlot(), replica]);
+    const [row] = await query<{ readonly added: boolean }>(SQL.put, [...values, RECORD_TTL, anySlot(), replica]);
     if (!row) throw new LeaseEnded('expired');
     this.#count ??= await this.#counted(query);
     if (row.added) this.#count++;
@@ -97,8 +92,7 @@ export class IdempotencyTable {
     this.#count = await this.#counted(query);
     if (this.#count <= this.#maxRecords) return;
     // The oldest of the project with the most: no project pushes out another's (S-42).
-    const surplus = this.#count - Math.floor(this.#maxRecords * (1 - OVERFLOW)) - 1;
-    await query(SQL.deleteOldest, [surplus, anySlot()]);
+    await query(SQL.deleteOldest, [surplusOf(this.#count, this.#maxRecords), anySlot()]);
     this.#count = undefined;
   }
 

@@ -1,11 +1,9 @@
 import type { Message } from '@plugboard/kernel';
 import type { PendingToolCallsOwner } from '@plugboard/kernel/contracts';
-import { BadRow, decodeMessageList } from '@plugboard/store-kit';
+import { BadRow, decodeMessageList, PENDING_CALL_TTL } from '@plugboard/store-kit';
 import { Database } from '../database/database.js';
 import { fromColumn, toColumn } from './columns.js';
 import { addUsage, anySlot } from './project-usage.js';
-
-const HOUR = 60 * 60_000;
 
 /** The tables of turns that wait for the results of the caller's tools. */
 export class PendingCallTable {
@@ -18,7 +16,7 @@ export class PendingCallTable {
   /** @param messages a list of messages as JSON. */
   async save({ project, agent }: PendingToolCallsOwner, keys: readonly string[], messages: string): Promise<void> {
     const unique = [...new Set(keys.map(toColumn))];
-    await this.#database.run(SQL.save, [toColumn(project), toColumn(agent), unique, messages, HOUR, anySlot()]);
+    await this.#database.run(SQL.save, [toColumn(project), toColumn(agent), unique, messages, PENDING_CALL_TTL, anySlot()]);
   }
 
   /** The bytes of the messages of each key that has some. Reads none of them. */

@@ -1,13 +1,6 @@
-import { ProjectQuotaExceeded } from '@plugboard/kernel/contracts';
+import { assertFits, type ProjectQuotas } from '@plugboard/store-kit';
 import type { Database } from '../database/database.js';
 import { toColumn } from './columns.js';
-
-export interface ProjectQuotas {
-  /** Maximum number of sessions of one project. */
-  readonly maxSessions: number;
-  /** Bytes that one project stores: messages, documents, metadata, calls, records. */
-  readonly maxBytes: number;
-}
 
 /** Rows of one project. A commit waits only for another one that picked the same row. */
 const SLOTS = 8;
@@ -51,10 +44,7 @@ export class ProjectUsage {
 
   /** @throws ProjectQuotaExceeded */
   assertRoom(used: Used | undefined, bytes: number): void {
-    if (!used) return;
-    const { maxSessions, maxBytes } = this.#quotas;
-    if (used.bytes + bytes > maxBytes) throw new ProjectQuotaExceeded('maxBytesPerProject', maxBytes);
-    if (used.isNew && used.sessions >= maxSessions) throw new ProjectQuotaExceeded('maxSessionsPerProject', maxSessions);
+    if (used) assertFits(this.#quotas, used, bytes, () => used.isNew);
   }
 }
 

@@ -7,10 +7,10 @@ import {
   type Summary,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { sizeOf } from '@plugboard/store-kit';
+import { sizeOf, TOMBSTONE_TTL } from '@plugboard/store-kit';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
-import { BY_ID, idColumns, TOMBSTONE_TTL, toColumn } from './columns.js';
+import { BY_ID, idColumns, toColumn } from './columns.js';
 import { addUsage, anySlot } from './project-usage.js';
 
 /** A turn to store, as columns. */
@@ -50,8 +50,8 @@ export class SessionTable {
   }
 
   /**
-   * Stores a turn and ends it, inside a transaction. Session and lease are checked by the statement
-   * that stores.
+   * Stores a turn and ends it. Session and lease are checked by the statement that stores: one of
+   * them wrong, and it stores nothing.
    *
    * @param replica the server's row. @param isInLine whether the turn has a row of its own.
    * @throws VersionConflict, LeaseEnded
@@ -70,11 +70,13 @@ export class SessionTable {
       bytes,
       conversationId(id),
       anySlot(),
+      isInLine,
     ];
     const [row] = await query<CommitRow>(SQL.commit, values);
-    if (row?.session == null) throw new VersionConflict(expected, await this.version(id, query));
-    if (isInLine ? !row.ended : !row.alive) throw new LeaseEnded('expired');
-    return { session: row.session, isAwaited: row.awaited };
+    if (row?.session != null) return { session: row.session, isAwaited: row.awaited };
+    const version = await this.version(id, query);
+    if (row?.leased || version !== expected) throw new VersionConflict(expected, version);
+    throw new LeaseEnded('expired');
   }
 
   /** Whether a turn was stored, for a commit whose answer was lost. */
@@ -121,11 +123,10 @@ interface Committed {
 }
 
 interface CommitRow {
-  /** Null if the session has another version. */
+  /** Null: nothing was stored. */
   readonly session: number | null;
-  /** Whether the turn's row was there, and its server alive. */
-  readonly ended: boolean;
-  readonly alive: boolean;
+  /** Whether the turn's row was there, if it has one, and its server alive. */
+  readonly leased: boolean;
   readonly awaited: boolean;
 }
 
@@ -139,30 +140,35 @@ export const CURRENT_VERSION = `SELECT version FROM plugboard.session WHERE ${BY
 const SQL = {
   version: CURRENT_VERSION,
 
-  commit: `WITH ended AS (
-      DELETE FROM plugboard.turn USING plugboard.replica
-      WHERE turn_id = $6 AND turn.replica = replica.id AND expires_at > clock_timestamp() RETURNING seq, parent, end_why),
+  // The row of the turn is locked, so that no other server takes the session meanwhile.
+  commit: `WITH own AS (
+      SELECT parent, end_why FROM plugboard.turn JOIN plugboard.replica ON replica.id = turn.replica
+      WHERE turn_id = $6 AND expires_at > clock_timestamp() FOR UPDATE OF turn),
+    leased AS (
+      SELECT FROM own UNION ALL
+      SELECT FROM plugboard.replica WHERE id = $5 AND expires_at > clock_timestamp() AND NOT $14),
     changed AS (
       UPDATE plugboard.session SET version = version + 1, updated_at = ${Database.NOW}, bytes = bytes + $11::bigint,
         end_user = coalesce($9, end_user), title = coalesce(title, $10)
-      WHERE ${BY_ID} AND version = $4::bigint RETURNING id),
+      WHERE ${BY_ID} AND version = $4::bigint AND EXISTS (SELECT FROM leased) RETURNING id),
     started AS (
       INSERT INTO plugboard.session (project, agent, key, conversation, base, version, created_at, updated_at,
         end_user, title, metadata, bytes, parent)
-      SELECT $1, $2, $3, $12, $4::bigint, $4::bigint + 1, now, now, $9, $10, '{}', $11::bigint + 2, (SELECT parent FROM ended)
+      SELECT $1, $2, $3, $12, $4::bigint, $4::bigint + 1, now, now, $9, $10, '{}', $11::bigint + 2, (SELECT parent FROM own)
       FROM (SELECT ${Database.NOW} AS now) AS clock
-      WHERE NOT EXISTS (SELECT FROM changed) AND coalesce(${LEFT}, 0) = $4::bigint ON CONFLICT DO NOTHING RETURNING id),
+      WHERE EXISTS (SELECT FROM leased) AND NOT EXISTS (SELECT FROM changed) AND coalesce(${LEFT}, 0) = $4::bigint
+      ON CONFLICT DO NOTHING RETURNING id),
     stored AS (SELECT id, 0 AS added FROM changed UNION ALL SELECT id, 1 FROM started),
     messages AS (
       INSERT INTO plugboard.message (session, turn, place, body)
       SELECT id, $4::bigint + 1, place - 1, body FROM stored, unnest($7::text[]) WITH ORDINALITY AS one (body, place)),
     records AS (
       INSERT INTO plugboard.record (session, turn, turn_id, body) SELECT id, $4::bigint + 1, $6, $8 FROM stored),
-    counted AS (${addUsage('SELECT $1, $13::int, added, $11::bigint + 2 * added FROM stored')})
-    SELECT (SELECT id FROM stored) AS session, EXISTS (SELECT FROM ended) AS ended,
-      EXISTS (SELECT FROM ended WHERE end_why IS NOT NULL)
-        OR EXISTS (SELECT FROM plugboard.turn WHERE ${BY_ID} AND turn_id <> $6 AND ended_at IS NULL) AS awaited,
-      EXISTS (SELECT FROM plugboard.replica WHERE id = $5 AND expires_at > clock_timestamp()) AS alive`,
+    counted AS (${addUsage('SELECT $1, $13::int, added, $11::bigint + 2 * added FROM stored')}),
+    ended AS (DELETE FROM plugboard.turn WHERE turn_id = $6 AND EXISTS (SELECT FROM stored))
+    SELECT (SELECT id FROM stored) AS session, EXISTS (SELECT FROM leased) AS leased,
+      EXISTS (SELECT FROM own WHERE end_why IS NOT NULL)
+        OR EXISTS (SELECT FROM plugboard.turn WHERE ${BY_ID} AND turn_id <> $6 AND ended_at IS NULL) AS awaited`,
 
   create: `WITH made AS (
       INSERT INTO plugboard.session (project, agent, key, conversation, base, version, created_at, updated_at,

@@ -1,9 +1,7 @@
 import { type StateChange, StateFull, type StateStore } from '@plugboard/kernel';
+import { LAST_KEY } from '@plugboard/store-kit';
 import type { Query } from '../database/connection-pool.js';
 import { Database } from '../database/database.js';
-
-/** After every key that starts with a prefix: keys have at most 512 bytes. */
-const LAST_KEY = '\u{10ffff}'.repeat(128);
 
 /** The table of what plugins keep in `ctx.state`. Keys are valid texts, stored as they are. */
 export class StateTable implements StateStore {

@@ -1,3 +1,4 @@
+import type { ProjectQuotas, RowCaps } from '@plugboard/store-kit';
 import type { Database } from '../database/database.js';
 import { ApprovalTable } from './approval-table.js';
 import { DocumentTable } from './document-table.js';
@@ -9,20 +10,12 @@ import { IdempotencyTable } from './idempotency-table.js';
 import { LineTable } from './line-table.js';
 import { LiveTable } from './live-table.js';
 import { PendingCallTable } from './pending-call-table.js';
-import { type ProjectQuotas, ProjectUsage } from './project-usage.js';
+import { ProjectUsage } from './project-usage.js';
 import { RateTable } from './rate-table.js';
 import { SessionInfoTable } from './session-info-table.js';
 import { SessionTable } from './session-table.js';
 import { StateTable } from './state-table.js';
 import { TurnTable } from './turn-table.js';
-
-/** The most rows of a kind. */
-export interface RowCaps {
-  /** Idempotency records. */
-  readonly maxRecords?: number | undefined;
-  /** Keys that one entry has in `ctx.state`. */
-  readonly maxStateKeys?: number | undefined;
-}
 
 /** All tables of the schema. */
 export class StoreTables {

@@ -1,11 +1,8 @@
 import { conversationId, type InterruptedTurn, LeaseEnded, type SessionId } from '@plugboard/kernel/contracts';
-import { BadRow, decodeMessageList, tryRow } from '@plugboard/store-kit';
+import { BadRow, decodeMessageList, SMALLEST_TURN, tryRow } from '@plugboard/store-kit';
 import { Database } from '../database/database.js';
 import { fromColumn, idColumns, idOf, toColumn } from './columns.js';
 import type { ProjectUsage, Used } from './project-usage.js';
-
-/** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
-const SMALLEST_TURN = 1;
 
 /** Whether the server of a row of `turn` is alive. */
 export const ALIVE = `EXISTS (

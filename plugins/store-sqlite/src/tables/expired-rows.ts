@@ -1,7 +1,8 @@
 import type { ExpiryClock } from '@plugboard/kernel/contracts';
+import { TOMBSTONE_TTL } from '@plugboard/store-kit';
 import type { OpenedDatabase } from '../database/open-database.js';
 import type { Usage } from './project-usage.js';
-import { prepareAll, type Statements, TOMBSTONE_TTL } from './statements.js';
+import { prepareAll, type Statements } from './statements.js';
 
 /** Rows of each kind that one step deletes: a few milliseconds, in which nothing else runs. */
 const STEP_ROWS = 100;

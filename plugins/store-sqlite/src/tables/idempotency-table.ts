@@ -1,13 +1,9 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { ExpiryClock, IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
+import { MAX_RECORDS, RECORD_TTL, surplusOf } from '@plugboard/store-kit';
 import { RECORD_SIZE, type Usage } from './project-usage.js';
 import { prepareAll, type Statements } from './statements.js';
 
-const DAY = 24 * 60 * 60_000;
-/** Set by the contract of `IdempotencyStore`. */
-const MAX_RECORDS = 100_000;
-/** Share of the limit that is deleted at once beyond it, so that rows are rarely counted. */
-const OVERFLOW = 0.01;
 /** Maximum number of rows that one sweep deletes. */
 const SWEEP_ROWS = 100;
 
@@ -39,7 +35,7 @@ export class IdempotencyTable {
     const { key, fingerprint, result } = record;
     const answer = result === 'began' ? null : result.text;
     const before = this.#sizeOf(key);
-    this.#sql.put.run(...keyColumns(key), fingerprint, answer, this.#clock.stamp() + DAY);
+    this.#sql.put.run(...keyColumns(key), fingerprint, answer, this.#clock.stamp() + RECORD_TTL);
     const added = { project: key.project, bytes: recordSize(record) - before };
     this.#maxCount++;
     return this.#maxCount > this.#maxRecords ? [added, ...this.#deleteOverflow()] : [added];
@@ -59,7 +55,7 @@ export class IdempotencyTable {
   #deleteOverflow(): readonly Usage[] {
     const count = this.#count();
     const largest = this.#sql.largestProject.get()?.project ?? null;
-    const surplus = count - Math.floor(this.#maxRecords * (1 - OVERFLOW)) - 1;
+    const surplus = surplusOf(count, this.#maxRecords);
     const deleted = count > this.#maxRecords ? this.#sql.deleteOldest.all(largest, surplus) : [];
     this.#maxCount = this.#count();
     return deleted.map(freed);

@@ -1,10 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Message } from '@plugboard/kernel';
 import type { ExpiryClock, PendingToolCallsOwner } from '@plugboard/kernel/contracts';
-import { BadRow, decodeMessageList } from '@plugboard/store-kit';
+import { BadRow, decodeMessageList, PENDING_CALL_TTL } from '@plugboard/store-kit';
 import { prepareAll, type Statements } from './statements.js';
-
-const HOUR = 60 * 60_000;
 
 /** The tables of turns that wait for the results of the caller's tools. */
 export class PendingToolCallTable {
@@ -18,7 +16,7 @@ export class PendingToolCallTable {
 
   /** @param messages a list of messages as JSON. */
   save({ project, agent }: PendingToolCallsOwner, keys: readonly string[], messages: string): void {
-    const { lastInsertRowid } = this.#sql.save.run(messages, this.#clock.stamp() + HOUR);
+    const { lastInsertRowid } = this.#sql.save.run(messages, this.#clock.stamp() + PENDING_CALL_TTL);
     for (const key of keys) this.#sql.saveKey.run(project, agent, key, lastInsertRowid);
   }
 

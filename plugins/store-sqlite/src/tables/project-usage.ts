@@ -1,12 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ProjectQuotaExceeded } from '@plugboard/kernel/contracts';
-
-export interface ProjectQuotas {
-  /** Maximum number of sessions of one project. */
-  readonly maxSessions: number;
-  /** Bytes that one project stores: messages, documents, metadata, calls, records. */
-  readonly maxBytes: number;
-}
+import { assertFits, type ProjectQuotas } from '@plugboard/store-kit';
 
 /** What a project takes, or by how much that changes. */
 export interface Usage {
@@ -32,18 +25,9 @@ export class ProjectUsage {
     }
   }
 
-  /**
-   * Checks that a project may store so many bytes more.
-   *
-   * @param isNew whether they make a new session. Called only if the project has reached its number
-   *   of sessions.
-   * @throws ProjectQuotaExceeded
-   */
+  /** @param isNew whether the bytes make a new session. @throws ProjectQuotaExceeded */
   assertFits(project: string, bytes: number, isNew: () => boolean): void {
-    const { maxSessions, maxBytes } = this.#quotas;
-    const used = this.#projects.get(project) ?? NOTHING;
-    if (used.bytes + bytes > maxBytes) throw new ProjectQuotaExceeded('maxBytesPerProject', maxBytes);
-    if (used.sessions >= maxSessions && isNew()) throw new ProjectQuotaExceeded('maxSessionsPerProject', maxSessions);
+    assertFits(this.#quotas, this.#projects.get(project) ?? NOTHING, bytes, isNew);
   }
 
   /** Adds to what a project stores, or takes away. */

@@ -11,10 +11,10 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { sizeOf } from '@plugboard/store-kit';
+import { sizeOf, TOMBSTONE_TTL } from '@plugboard/store-kit';
 import { MessageTable } from './message-table.js';
 import type { Usage } from './project-usage.js';
-import { columns, prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
+import { columns, prepareAll, type Statements, timestamp } from './statements.js';
 
 /** What a new row is filled with. */
 interface NewRow {

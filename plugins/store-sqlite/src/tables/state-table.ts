@@ -1,12 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type StateChange, StateFull } from '@plugboard/kernel';
 import type { ExpiryClock } from '@plugboard/kernel/contracts';
+import { LAST_KEY } from '@plugboard/store-kit';
 import { prepareAll, type Statements } from './statements.js';
 
 /** Maximum number of rows that one sweep deletes. */
 const SWEEP_ROWS = 100;
-/** After every key that starts with a prefix: keys have at most 512 bytes. */
-const LAST_KEY = '\u{10ffff}'.repeat(128);
 
 /**
  * The table of what plugins keep in `ctx.state`. Triggers count the keys of each entry, so that no

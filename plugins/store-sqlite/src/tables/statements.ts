@@ -2,9 +2,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
 
-/** How long the version of a deleted or expired session is kept, in milliseconds. */
-export const TOMBSTONE_TTL = 30 * 24 * 60 * 60_000;
-
 export type Statements<N extends string> = Readonly<Record<N, StatementSync>>;
 
 /** @param sql written in this plugin. Values from outside are bound to its parameters. */

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
 import { ExpiryClock } from '@plugboard/kernel/contracts';
+import type { RowCaps } from '@plugboard/store-kit';
 import type { OpenedDatabase } from '../database/open-database.js';
 import { ApprovalTable } from './approval-table.js';
 import { DocumentTable } from './document-table.js';
@@ -20,14 +21,6 @@ const USE_PRECISION = 0.01;
 function lastUse(database: DatabaseSync): number | undefined {
   const last = database.prepare('SELECT max(used_at) AS last FROM session').get()?.last ?? null;
   return last === null ? undefined : Number(last);
-}
-
-/** The most rows of a kind. */
-export interface RowCaps {
-  /** Idempotency records. */
-  readonly maxRecords?: number | undefined;
-  /** Keys that one entry has in `ctx.state`. */
-  readonly maxStateKeys?: number | undefined;
 }
 
 /** All tables of the file, with their prepared statements. */

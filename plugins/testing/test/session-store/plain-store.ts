@@ -37,7 +37,7 @@ import { type Case, casesOf, failing, verdict } from '../failing.js';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-interface PlainSession {
+export interface PlainSession {
   readonly id: SessionId;
   base: number;
   readonly createdAt: number;
@@ -131,19 +131,25 @@ export class PlainStore implements SessionStore {
   /** The fingerprints of the requests that run, by key. */
   readonly claims = new Map<string, string>();
   readonly idempotency: IdempotencyStore = {
-    claim: async (key, fingerprint, reserve) => {
-      const name = this.answerKeyOf(key);
-      const running = this.claims.get(name);
-      if (running !== undefined) return { key, fingerprint: running, result: 'running' };
-      const found = this.kept.answers.get(name);
-      if (found) reserve?.(Buffer.byteLength(JSON.stringify(found.record)));
-      if (found && found.until > this.clock.monotonic()) return structuredClone(found.record);
-      this.claims.set(name, fingerprint);
-      return undefined;
-    },
+    claim: async (...request) => this.claim(...request),
     put: async (record) => this.putAnswer(record),
-    release: async (key) => void this.claims.delete(this.answerKeyOf(key)),
+    release: async (key) => this.release(key),
   };
+
+  claim(...[key, fingerprint, reserve]: Parameters<IdempotencyStore['claim']>): Awaited<ReturnType<IdempotencyStore['claim']>> {
+    const name = this.answerKeyOf(key);
+    const running = this.claims.get(name);
+    if (running !== undefined) return { key, fingerprint: running, result: 'running' };
+    const found = this.kept.answers.get(name);
+    if (found) reserve?.(Buffer.byteLength(JSON.stringify(found.record)));
+    if (found && found.until > this.clock.monotonic()) return structuredClone(found.record);
+    this.claims.set(name, fingerprint);
+    return undefined;
+  }
+
+  release(key: IdempotencyKey): void {
+    this.claims.delete(this.answerKeyOf(key));
+  }
 
   get state(): StateStore {
     return this.kept.state;
@@ -296,8 +302,12 @@ export class PlainStore implements SessionStore {
   }
 
   async info(id: SessionId): Promise<SessionInfo | undefined> {
-    const session = this.sessions.get(this.keyOf(id));
+    const session = this.known().find((one) => this.keyOf(one.id) === this.keyOf(id));
     return session && this.infoOf(session);
+  }
+
+  known(): readonly PlainSession[] {
+    return [...this.sessions.values()];
   }
 
   infoOf({ id, createdAt, updatedAt, user, title, metadata, turns }: PlainSession): SessionInfo {
@@ -312,7 +322,7 @@ export class PlainStore implements SessionStore {
   }
 
   async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
-    const all = [...this.sessions.values()]
+    const all = this.known()
       .filter(({ parent }) => parent === undefined)
       .map((session, place) => ({ info: this.infoOf(session), place }));
     const compare = (a: Place, b: Place) =>

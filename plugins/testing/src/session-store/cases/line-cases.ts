@@ -101,11 +101,12 @@ export function lineCases(add: AddShared): void {
   add('gives the lease back with a commit, with one that fails, and with `abandon`', async (one, two) => {
     await acquire(one, 'turn_1');
     await one.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1) });
-    await acquire(two, 'turn_2');
+    assert.equal((await arrive(two, 'turn_2', { maxAhead: 0 })).kind, 'lease', 'after the commit');
     await assert.rejects(two.commit(SESSION, { turnId: 'turn_2', expected: 7, messages: turn(2) }));
     await acquire(one, 'turn_3');
     await one.abandon(SESSION, 'turn_3');
-    assert.equal((await acquire(two, 'turn_4')).version, 1);
+    assert.equal((await arrive(two, 'turn_4', { maxAhead: 0 })).kind, 'lease', 'after `abandon`');
+    assert.equal(await two.version(SESSION), 1);
   });
 
   add('takes a turn out of line whose wait is given up', async (one, two) => {
