@@ -1,21 +1,36 @@
-import { AgentRuntimes, type Lifecycle, type PluginContext, parseSize } from '@plugboard/kernel';
-import { type AgentRuntime, type Channel, type ChannelStatus, Channels, TurnError } from '@plugboard/kernel/contracts';
-import { untilAborted } from './base/wait.js';
+import {
+  AgentRuntimes,
+  type Lifecycle,
+  type PluginContext,
+  parseSize,
+  type SessionStore,
+  SessionStores,
+} from '@plugboard/kernel';
+import {
+  type AgentRuntime,
+  type Budget,
+  type Channel,
+  type ChannelStatus,
+  Channels,
+  type Exclusive,
+  TurnError,
+} from '@plugboard/kernel/contracts';
+import { ActiveChannel } from './active-channel.js';
+import { backoff } from './base/backoff.js';
+import { untilAborted, wait } from './base/wait.js';
 import { ChannelAgents } from './chats/agents.js';
-import { Chats } from './chats/chats.js';
 import { Connection } from './connection.js';
+import { Operators } from './operators.js';
 import type { ChannelOptions } from './platform/options.js';
 import type { ChannelInbox, Incoming, Platform, Receipt } from './platform/platform.js';
 import { Admission } from './receiving/admission.js';
-import { Inbox } from './receiving/inbox.js';
 import { Pairing } from './receiving/pairing.js';
-import { FailedReplies } from './replies/failed-replies.js';
-import { Outbox } from './replies/outbox.js';
-import { Pacing } from './replies/pacing.js';
-import { Sender } from './replies/sender.js';
+import { Relay, type Relayed } from './receiving/relay.js';
 import { ChannelState, type Values } from './state/channel-state.js';
-import { Sequence } from './state/sequence.js';
-import { WaitingBudget } from './state/waiting-budget.js';
+import { KEYS } from './state/keys.js';
+
+/** Milliseconds before it is tried again to get the platform, where the store fails. */
+const BACKOFF = { first: 1_000, most: 30_000 };
 
 /**
  * A channel over a platform: the value that a plugin's `register` returns, and that its routes hand
@@ -23,9 +38,11 @@ import { WaitingBudget } from './state/waiting-budget.js';
  *
  * 1. Created by `register`, it declares what it reads, and opens nothing.
  * 2. `start` reads what earlier lives left, and goes on with it. It does not wait for the platform.
- * 3. When the server is asked to stop, no further message is taken or begins.
- * 4. `stop` lets turns that run end, until its signal aborts. What is left waits for the next
- *    start.
+ * 3. Of several servers over one store, one does so (`ActiveChannel`), as long as it has its lease.
+ *    The others are on standby: they give it what they receive (`Relay`), and wait.
+ * 4. When the server is asked to stop, no further message is taken or begins.
+ * 5. `stop` lets turns that run end, until its signal aborts. What is left waits for the next
+ *    start, or is the next server's.
  *
  * ```ts
  * register(ctx) {
@@ -36,72 +53,58 @@ import { WaitingBudget } from './state/waiting-budget.js';
 export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, ChannelInbox<To, Image> {
   readonly #ctx: PluginContext<ChannelOptions>;
   readonly #platform: Platform;
+  readonly #agents: ChannelAgents;
+  readonly #state: ChannelState;
+  readonly #budget: Budget;
   readonly #connection: Connection;
-  readonly #sequence: Sequence;
-  readonly #budget: WaitingBudget;
-  readonly #pairing: Pairing;
-  readonly #failed: FailedReplies;
-  readonly #outbox: Outbox;
-  readonly #sender: Sender;
-  readonly #chats: Chats;
-  readonly #inbox: Inbox;
+  readonly #relay: Relay;
+  readonly #isShared: () => boolean;
   readonly #stopping = new AbortController();
   #isOpen = false;
-  #running: Promise<void> | undefined;
+  /** Set while this server has the platform. */
+  #active: ActiveChannel | undefined;
+  /** The right to have it, where there are other servers. */
+  #held: Exclusive | undefined;
+  #running: Promise<unknown> | undefined;
+  readonly pairing: Operators['pairing'];
+  readonly outbox: Operators['outbox'];
 
   constructor(ctx: PluginContext<ChannelOptions>, platform: Platform<To, Kept, Image>) {
     const { clock, ids, log, config, name, entry } = ctx;
     const runtimes = ctx.extensions<AgentRuntime>(AgentRuntimes);
+    const stores = ctx.extensions<SessionStore>(SessionStores);
+    this.#isShared = () => stores.all().some(({ value }) => value.shared !== undefined);
     this.#ctx = ctx;
     this.#platform = platform as unknown as Platform;
-    const state = new ChannelState(ctx.state);
-    const sequence = new Sequence(clock);
-    const budget = new WaitingBudget(
-      ctx.budgets.create({
-        name: `messages and replies that wait in ${entry}`,
-        unit: 'bytes',
-        limit: parseSize(config.waiting),
-        setting: `${entry}.waiting`,
-      }),
-    );
-    const pacing = new Pacing(clock);
-    const failed = new FailedReplies(state, clock);
-    const outbox: Outbox = new Outbox(state, budget, failed, (reply) => this.#sender.add(reply));
-    const agents = new ChannelAgents(runtimes, config, { entry: name, platform: platform.name });
-    this.#sender = new Sender({ platform: this.#platform, outbox, pacing, clock, ids, log });
-    this.#chats = new Chats({ ctx, platform: this.#platform, agents, state, outbox, pacing });
-    this.#pairing = new Pairing(state, clock, ids);
-    this.#inbox = new Inbox({
-      ctx,
-      platform: this.#platform,
-      admission: new Admission(config, this.#pairing, clock),
-      pairing: this.#pairing,
-      state,
-      sequence,
-      budget,
-      outbox,
-      chats: this.#chats,
+    this.#state = new ChannelState(ctx.state);
+    this.#budget = ctx.budgets.create({
+      name: `messages and replies that wait in ${entry}`,
+      unit: 'bytes',
+      limit: parseSize(config.waiting),
+      setting: `${entry}.waiting`,
     });
-    this.#connection = new Connection(clock, log, () => this.#sender.wake());
-    this.#sequence = sequence;
-    this.#budget = budget;
-    this.#failed = failed;
-    this.#outbox = outbox;
+    this.#agents = new ChannelAgents(runtimes, config, { entry: name, platform: platform.name });
+    const state = this.#state;
+    const admission = new Admission(config, new Pairing(state, clock, ids), clock);
+    this.#relay = new Relay({ entry, clock, ids, log, state, admission, waiting: config.waiting });
+    this.#connection = new Connection(clock, log, () => this.#active?.sender.wake());
+    const operators = new Operators({ active: () => this.#active, relay: this.#relay, state, clock, ids });
+    this.pairing = operators.pairing;
+    this.outbox = operators.outbox;
   }
 
   async start(): Promise<void> {
-    const onSeq = (seq: string) => this.#sequence.seen(seq);
-    await this.#failed.load();
-    await this.#pairing.load();
-    await this.#outbox.load(onSeq);
-    await this.#chats.load(this.#budget, onSeq);
-    this.#sender.start();
-    this.#chats.start();
     const { stopRequested } = this.#ctx.host;
+    const { signal } = this.#stopping;
+    const alone = this.#isShared() ? undefined : this.#newActive();
+    await alone?.load();
+    if (alone) this.#activate(alone);
     stopRequested.addEventListener('abort', this.#close, { once: true });
     if (stopRequested.aborted) this.#close();
     this.#isOpen = true;
-    this.#running = this.#connection.keep((signal) => this.#platform.run(this, signal), this.#stopping.signal);
+    this.#running = alone
+      ? this.#receive(signal)
+      : Promise.all([this.#takeTurns(signal), this.#platform.receivesAnywhere && this.#receive(signal)]);
   }
 
   /** @throws Error that says how many answers were cut. */
@@ -111,50 +114,37 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     this.#running = undefined;
     this.#ctx.host.stopRequested.removeEventListener('abort', this.#close);
     this.#close();
-    const cut = await this.#chats.stop(signal);
-    await this.#sender.stop(signal);
+    const cut = (await this.#active?.stop(signal)) ?? 0;
     await untilAborted(running, signal);
+    await this.#held?.release();
     if (cut === 0) return;
     const [answers, messages] = cut === 1 ? ['1 answer was', 'its message is'] : [`${cut} answers were`, 'their messages are'];
     throw new Error(`${answers} cut; ${messages} answered after the next start`);
   }
 
   status(): ChannelStatus {
-    const { reason = this.#sender.failure, ...connection } = this.#connection.status;
+    const active = this.#active;
+    const { reason = active?.sender.failure, ...connection } = this.#connection.status;
     return {
       platform: this.#platform.name,
       ...connection,
       reason,
-      waiting: this.#chats.size,
-      unsent: this.#outbox.size,
-      failed: this.#failed.count,
+      waiting: active?.chats.size ?? 0,
+      unsent: active?.outbox.size ?? 0,
+      failed: active?.failed.count ?? 0,
     };
   }
 
   /** `/readyz` follows it. */
   health(): ReturnType<NonNullable<Lifecycle['health']>> {
     const { state, reason } = this.#connection.status;
-    return { state: state === 'connected' ? 'ok' : 'failed', reason };
+    return { state: state === 'connected' || state === 'standby' ? 'ok' : 'failed', reason };
   }
-
-  readonly pairing = {
-    requests: () => this.#pairing.requests(),
-    paired: () => this.#pairing.paired(),
-    approve: (code: string) => this.#inbox.approve(code),
-    remove: (sender: string) => this.#pairing.remove(sender),
-  };
-
-  readonly outbox = {
-    failed: () => this.#failed.list(),
-    send: (id: string) => this.#outbox.retry(id),
-    drop: (id: string) => this.#outbox.drop(id),
-    sendWaiting: () => this.#sender.sendNow(),
-  };
 
   receive(messages: readonly Incoming<To, Image>[], state: Values = {}): Promise<readonly Receipt[]> {
     if (!this.#isOpen || this.#stopping.signal.aborted)
       return Promise.reject(new TurnError('draining', 'The channel does not run.', { retryAfter: 1 }));
-    return this.#inbox.receive(messages, state);
+    return (this.#active?.inbox ?? this.#relay).receive(messages, state);
   }
 
   connected(account?: string): void {
@@ -165,10 +155,80 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     this.#connection.failed(reason);
   }
 
+  /** Has the platform whenever no other server has it, until the signal aborts. Never rejects. */
+  async #takeTurns(signal: AbortSignal): Promise<void> {
+    const { clock, log, state } = this.#ctx;
+    for (let failures = 0; !signal.aborted; ) {
+      this.#connection.isStandby = true;
+      try {
+        await this.#have(await state.exclusive(KEYS.platform, signal), signal);
+        failures = 0;
+      } catch (err) {
+        if (signal.aborted) return;
+        if (failures++ === 0) log.warn({ err }, 'the channel is on standby, because the store failed; it is tried again');
+        await wait(clock, backoff(BACKOFF, failures), signal);
+      }
+    }
+  }
+
+  /** Works as the one server that has the platform. @throws Error if the store fails at first */
+  async #have(held: Exclusive, stopping: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([held.signal, stopping]);
+    const active = this.#newActive();
+    try {
+      await active.load();
+      signal.throwIfAborted();
+    } catch (error) {
+      await active.lose();
+      await held.release();
+      throw error;
+    }
+    this.#held = held;
+    this.#activate(active);
+    this.#connection.isStandby = false;
+    held.signal.addEventListener('abort', () => void this.#lose(active), { once: true });
+    const take = (relayed: Relayed, removal: Values) => this.#take(active, relayed, removal);
+    await Promise.all([this.#relay.collect(take, signal), this.#platform.receivesAnywhere || this.#receive(signal)]);
+    if (this.#active === active) return; // the rest is done by `stop`
+    await this.#lose(active);
+    await held.release();
+  }
+
+  /** Another server may have the platform. */
+  async #lose(active: ActiveChannel): Promise<void> {
+    if (this.#active) this.#ctx.log.warn('this server has lost its lease: another one may have the platform');
+    this.#active = undefined;
+    this.#held = undefined;
+    await active.lose();
+  }
+
+  #newActive(): ActiveChannel {
+    const platform = this.#platform;
+    return new ActiveChannel({ ctx: this.#ctx, platform, agents: this.#agents, state: this.#state, budget: this.#budget });
+  }
+
+  #activate(active: ActiveChannel): void {
+    this.#active = active;
+    active.start();
+  }
+
+  #receive(signal: AbortSignal): Promise<void> {
+    return this.#connection.keep((aborts) => this.#platform.run(this, aborts), signal);
+  }
+
+  /** Takes what another server was given. @param removal removes it from the relay. */
+  async #take(active: ActiveChannel, relayed: Relayed, removal: Values): Promise<void> {
+    if ('messages' in relayed) return void (await active.inbox.receive(relayed.messages, removal, true));
+    if ('approve' in relayed) await active.inbox.approve(relayed.approve);
+    else if ('retry' in relayed) await active.outbox.retry(relayed.retry);
+    else await active.outbox.drop(relayed.drop);
+    await this.#state.store(removal);
+  }
+
   /** Takes no further message, and begins none. */
   readonly #close = () => {
     this.#stopping.abort();
-    this.#chats.close();
+    this.#active?.close();
   };
 }
 

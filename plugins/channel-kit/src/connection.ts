@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@plugboard/kernel';
-import type { Timer } from '@plugboard/kernel/contracts';
+import type { ChannelStatus, Timer } from '@plugboard/kernel/contracts';
 import { backoff } from './base/backoff.js';
 import { reasonOf } from './base/reason.js';
 import { timeOf } from './base/time.js';
@@ -17,6 +17,7 @@ export class Connection {
   readonly #onConnected: () => void;
   #state: 'connecting' | 'connected' | 'failed' = 'connecting';
   #since: number;
+  #isStandby = false;
   #account: string | undefined;
   #reason: string | undefined;
   /** When the platform was lost, while the entry stays ready. */
@@ -33,10 +34,17 @@ export class Connection {
   }
 
   /** For `Channel.status`. */
-  get status() {
+  get status(): Pick<ChannelStatus, 'account' | 'state' | 'reason' | 'since'> {
     const isLost = this.#reason !== undefined && this.#state === 'connected';
     const lost = `lost at ${timeOf(this.#lostAt)}, failed if that lasts ${STAYS_READY / 1_000} s: ${this.#reason}`;
-    return { account: this.#account, state: this.#state, reason: isLost ? lost : this.#reason, since: this.#since };
+    const state = this.#isStandby && this.#state !== 'failed' ? 'standby' : this.#state;
+    return { account: this.#account, state, reason: isLost ? lost : this.#reason, since: this.#since };
+  }
+
+  /** Whether another server has the platform. */
+  set isStandby(isStandby: boolean) {
+    this.#isStandby = isStandby;
+    this.#since = this.#clock.now();
   }
 
   connected(account?: string): void {
@@ -75,9 +83,11 @@ export class Connection {
       await wait(this.#clock, backoff(BACKOFF, attempts), signal);
     }
     this.#readyUntil?.cancel();
+    this.#reason = undefined;
+    this.#become('connecting');
   }
 
-  #become(state: 'connected' | 'failed'): void {
+  #become(state: 'connecting' | 'connected' | 'failed'): void {
     if (state === this.#state) return;
     this.#state = state;
     this.#since = this.#clock.now();

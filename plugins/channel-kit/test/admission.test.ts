@@ -100,10 +100,10 @@ t.test('PA-1 a stranger is told a code, at most once a minute; in a group it is 
   await platform.say('Hi bot', 'g', group);
   await sent(3);
   t.match(platform.texts('g'), [/in private/]);
-  t.equal(channel.pairing.requests()[0]?.name, 'Eve', 'without what a terminal would obey');
-  t.match(channel.pairing.requests(), [{ sender: 'eve', expires: clock.now() - 60_000 + 3_600_000 }]);
+  t.equal((await channel.pairing.requests())[0]?.name, 'Eve', 'without what a terminal would obey');
+  t.match(await channel.pairing.requests(), [{ sender: 'eve', expires: clock.now() - 60_000 + 3_600_000 }]);
   clock.advance(3_600_000);
-  t.strictSame(channel.pairing.requests(), [], 'it is good for an hour');
+  t.strictSame(await channel.pairing.requests(), [], 'it is good for an hour');
   await platform.say('Hi', 'p', stranger);
   await sent(4);
   t.not(platform.texts()[3], first);
@@ -118,7 +118,7 @@ t.test('PA-2 at most 1,000 codes wait, and none pushes out another', async (t) =
     if (n === 900) clock.advance(60_000);
     await platform.say('Hi', `p${n}`, { sender: { id: `s${n}` } });
   }
-  const codes = channel.pairing.requests();
+  const codes = await channel.pairing.requests();
   t.equal(codes.length, 1_000);
   t.equal(codes[0]?.sender, 's0');
   t.equal(new Set(codes.map(({ code }) => code)).size, 1_000);
@@ -131,7 +131,7 @@ t.test('PA-3 an operator pairs by code, durably; the refused message was not kep
   await first.start();
   await first.platform.say('Before', 'p', stranger);
   await first.sent(1);
-  const code = first.channel.pairing.requests()[0]?.code ?? '';
+  const code = (await first.channel.pairing.requests())[0]?.code ?? '';
   t.equal(await first.channel.pairing.approve('AAAA-AAAA'), undefined);
   t.match(await first.channel.pairing.approve(code.toLowerCase().replace('-', '')), { sender: 'eve', since: first.clock.now() });
   t.equal(await first.channel.pairing.approve(code), undefined, 'a code is good once');
@@ -158,7 +158,7 @@ t.test('PA-4 `allow` needs no code, and alone decides without pairing', async (t
     await start();
     const found = [await platform.say('Hi', 'p', { sender: { id: 'ann' } }), await platform.say('Hi', 'p', stranger)];
     await stop();
-    return [...found, channel.pairing.requests().length];
+    return [...found, (await channel.pairing.requests()).length];
   };
   t.strictSame(await receipts({}), ['taken', 'taken', 0]);
   t.strictSame(await receipts({ allow: ['ann'] }), ['taken', 'refused', 0]);

@@ -1,4 +1,12 @@
-import { AgentRuntimes, definePlugin, type StateStore } from '@plugboard/kernel';
+import {
+  AgentRuntimes,
+  definePlugin,
+  type PluginContext,
+  type PluginState,
+  SessionStores,
+  type StateStore,
+} from '@plugboard/kernel';
+import { LeaseEnded } from '@plugboard/kernel/contracts';
 import { eventually, ManualClock, ScriptedRuntime, type SequentialIds, testContext } from '@plugboard/testing';
 import { type ChannelEntry, channelOptions, groupsOption, openChannel } from '../src/index.js';
 import { ScriptedPlatform, type To } from './scripted-platform.js';
@@ -11,6 +19,40 @@ export interface OpenOptions {
   readonly ids?: SequentialIds;
   /** What an earlier life left. */
   readonly state?: StateStore;
+  /** A server of several over the same `state`. */
+  readonly server?: OneServer;
+}
+
+/** One of several servers: its lease, and how its store fails. */
+export class OneServer {
+  /** What comes of the next attempts to have the platform. */
+  readonly failures: Error[] = [];
+  #lost = new AbortController();
+  #release: (() => Promise<void>) | undefined;
+
+  /** It was silent for longer than its lease: others may go on, and then it wakes. */
+  async lose(): Promise<void> {
+    await this.#release?.();
+    this.#lost.abort(new LeaseEnded('expired'));
+    this.#lost = new AbortController();
+  }
+
+  contextOf<C>(ctx: PluginContext<C>): PluginContext<C> {
+    const state = new Proxy(ctx.state, {
+      get: (target, name: keyof PluginState) => (name === 'exclusive' ? this.#exclusive(target) : target[name].bind(target)),
+    });
+    return { ...ctx, state };
+  }
+
+  #exclusive(state: PluginState): PluginState['exclusive'] {
+    return async (key, signal) => {
+      const failure = this.failures.shift();
+      if (failure) throw failure;
+      const { release } = await state.exclusive(key, signal);
+      this.#release = release;
+      return { signal: this.#lost.signal, release };
+    };
+  }
 }
 
 /** A channel over a scripted platform and a scripted runtime. */
@@ -27,7 +69,7 @@ export function opened({ platform = new ScriptedPlatform(), config, clock = new 
       additionalProperties: false,
     },
     register(ctx) {
-      channel = openChannel(ctx, platform);
+      channel = openChannel(given.server?.contextOf(ctx) ?? ctx, platform);
       return channel;
     },
   });
@@ -40,6 +82,7 @@ export function opened({ platform = new ScriptedPlatform(), config, clock = new 
   });
   const runtime = given.runtime ?? new ScriptedRuntime({ agents: ['helper', 'other'], state: ctx.stateStore });
   ctx.provide(AgentRuntimes, runtime);
+  if (given.server) ctx.provide(SessionStores, { shared: {} } as never);
   if (!channel) throw new Error('it was not registered');
   const { signal } = new AbortController();
   return {

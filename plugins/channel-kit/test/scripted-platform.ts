@@ -8,6 +8,7 @@ export interface To {
 export class ScriptedPlatform implements Platform<To, unknown, string> {
   readonly name = 'scripted';
   readonly tellsFull?: boolean;
+  receivesAnywhere?: boolean;
   /** Every part that it took, in order. */
   readonly sent: Outgoing<To>[] = [];
   /** Every attempt. */

@@ -38,6 +38,7 @@ type Inbox = ChannelInbox<SlackTo, SlackImage>;
  */
 export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
   readonly name = 'slack';
+  readonly receivesAnywhere: boolean;
   readonly #ctx: PluginContext<SlackConfig>;
   readonly #http: HttpReceiver | undefined;
   readonly #threads: AnsweredThreads;
@@ -54,6 +55,7 @@ export class SlackPlatform implements Platform<SlackTo, Kept, SlackImage> {
   constructor(ctx: PluginContext<SlackConfig>, http: HttpReceiver | undefined) {
     this.#ctx = ctx;
     this.#http = http;
+    this.receivesAnywhere = http !== undefined;
     this.#threads = new AnsweredThreads(ctx.state);
     this.#delivery = new Delivery(ctx.log);
   }

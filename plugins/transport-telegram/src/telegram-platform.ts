@@ -24,6 +24,7 @@ const WAIT = { first: 1_000, most: 60_000 };
 /** Telegram, as a platform of the kit. */
 export class TelegramPlatform implements Platform<Address, never, ImageReference> {
   readonly name = 'telegram';
+  readonly receivesAnywhere: boolean;
   readonly #ctx: PluginContext<TelegramOptions>;
   readonly #api: TelegramApi;
   readonly #updates: Updates;
@@ -40,6 +41,7 @@ export class TelegramPlatform implements Platform<Address, never, ImageReference
     const pauses = new Pauses(clock);
     const presses = new Presses(api, pauses, log);
     const updates = new Updates({ state, clock, log, drafts, presses });
+    this.receivesAnywhere = config.mode === 'webhook';
     this.#ctx = ctx;
     this.#api = api;
     this.#updates = updates;

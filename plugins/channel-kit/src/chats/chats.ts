@@ -105,7 +105,6 @@ export class Chats {
     signal.addEventListener('abort', onAbort, { once: true });
     await Promise.all(this.#queues.values().map((queue) => queue.settled()));
     signal.removeEventListener('abort', onAbort);
-    await this.#state.store({ [KEYS.stopped]: true }).catch(() => {}); // it then counts as a crash
     return cut;
   }
 

@@ -18,6 +18,11 @@ export interface Platform<To = unknown, Kept = unknown, Image = unknown> {
   /** For people, and in the claims of the principal: `telegram`. */
   readonly name: string;
   /**
+   * Whether messages come by HTTP, to any server. By default only the server that has the platform
+   * calls `run`; otherwise each does, and what the others are given is stored for that one.
+   */
+  readonly receivesAnywhere?: boolean;
+  /**
    * Receives until the signal aborts. Says `inbox.connected` once the platform is reached. If it
    * throws or returns earlier, the entry is not ready, the log has one line, and `run` is called
    * again: after 1 s, then twice as long, at most 60 s.

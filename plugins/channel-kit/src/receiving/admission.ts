@@ -4,13 +4,8 @@ import type { ChannelOptions } from '../platform/options.js';
 import type { Incoming } from '../platform/platform.js';
 import { type Pairing, pairingNotice } from './pairing.js';
 
-/** What becomes of a message before it costs anything. */
-export type Admitted =
-  | { readonly kind: 'heard' }
-  /** It is not for the agent. */
-  | { readonly kind: 'ignored' }
-  /** Its sender may not. `notice` is what the chat is told, if anything. */
-  | { readonly kind: 'refused'; readonly notice: string | undefined };
+/** What becomes of a message before it costs anything: not for the agent; its sender may not. */
+export type Admitted = 'heard' | 'ignored' | 'refused';
 
 /** Milliseconds until the same sender is told again. */
 const TOLD_AGAIN = 60_000;
@@ -30,14 +25,18 @@ export class Admission {
   /** @throws Error if the state cannot be read: a look-up that fails is no stranger. */
   async admit(message: Incoming): Promise<Admitted> {
     const { groups = 'mention' } = this.#options;
+    const { isPrivate, isAddressed, sender } = message;
+    if (!isPrivate && (groups === 'off' || (groups === 'mention' && !isAddressed))) return 'ignored';
+    return (await this.#isKnown(sender.id)) ? 'heard' : 'refused';
+  }
+
+  /** What the chat of a message that was refused is told, if anything. */
+  async notice(message: Incoming): Promise<string | undefined> {
     const { isPrivate, isAddressed, sender, chat } = message;
-    if (!isPrivate && (groups === 'off' || (groups === 'mention' && !isAddressed))) return { kind: 'ignored' };
-    if (await this.#isKnown(sender.id)) return { kind: 'heard' };
     const canPair = this.#options.pairing && isAnswerable(message);
     // Where everything is for the agent, a stranger who talks to somebody else is not bothered.
-    if (!canPair || !(isPrivate || isAddressed) || !this.#told.allows(`${chat}\n${sender.id}`))
-      return { kind: 'refused', notice: undefined };
-    return { kind: 'refused', notice: await pairingNotice(this.#pairing, message, isPrivate) };
+    if (!canPair || !(isPrivate || isAddressed) || !this.#told.allows(`${chat}\n${sender.id}`)) return undefined;
+    return pairingNotice(this.#pairing, message, isPrivate);
   }
 
   async #isKnown(sender: string): Promise<boolean> {

@@ -37,6 +37,8 @@ export interface InboxDependencies {
 interface Delivery {
   readonly messages: readonly Incoming[];
   readonly state: Values;
+  /** Whether the receipt `full` reaches the sender. */
+  readonly tellsFull: boolean;
   readonly done: PromiseWithResolvers<readonly Receipt[]>;
 }
 
@@ -49,6 +51,8 @@ interface Transaction {
   readonly after: (() => void)[];
   /** Gives back what was taken for it, if it fails. */
   readonly undo: (() => void)[];
+  /** Of the delivery that is taken. */
+  tellsFull: boolean;
 }
 
 /**
@@ -71,8 +75,10 @@ export class Inbox {
     this.#full = new Throttle(deps.ctx.clock, TOLD_AGAIN);
   }
 
-  receive(messages: readonly Incoming[], state: Values): Promise<readonly Receipt[]> {
-    const delivery: Delivery = { messages, state, done: Promise.withResolvers() };
+  /** @param isRelayed whether another server has answered the platform already. */
+  receive(messages: readonly Incoming[], state: Values, isRelayed = false): Promise<readonly Receipt[]> {
+    const tellsFull = !isRelayed && this.#deps.platform.tellsFull === true;
+    const delivery: Delivery = { messages, state, tellsFull, done: Promise.withResolvers() };
     this.#deliveries.push(delivery);
     if (!this.#isTaking) void this.#take();
     return delivery.done.promise;
@@ -94,10 +100,11 @@ export class Inbox {
     this.#isTaking = true;
     while (this.#deliveries.length > 0) {
       const deliveries = this.#deliveries.splice(0);
-      const transaction: Transaction = { values: {}, ids: {}, added: new Map(), after: [], undo: [] };
+      const transaction: Transaction = { values: {}, ids: {}, added: new Map(), after: [], undo: [], tellsFull: false };
       try {
         const receipts: (readonly Receipt[])[] = [];
-        for (const { messages, state } of deliveries) {
+        for (const { messages, state, tellsFull } of deliveries) {
+          transaction.tellsFull = tellsFull;
           receipts.push(await this.#receiptsOf(messages, transaction));
           Object.assign(transaction.values, state);
         }
@@ -128,8 +135,9 @@ export class Inbox {
     }
     if (await this.#isKnown(message, transaction)) return 'known';
     const admitted = await admission.admit(message);
-    if (admitted.kind === 'refused' && admitted.notice !== undefined) this.#say(admitted.notice, message, transaction);
-    if (admitted.kind !== 'heard') return admitted.kind;
+    const notice = admitted === 'refused' ? await admission.notice(message) : undefined;
+    if (notice !== undefined) this.#say(notice, message, transaction);
+    if (admitted !== 'heard') return admitted;
     return this.#admit(message, transaction);
   }
 
@@ -162,8 +170,7 @@ export class Inbox {
   }
 
   #refuse(message: Incoming, transaction: Transaction): Receipt {
-    if (!this.#deps.platform.tellsFull && this.#full.allows(laneOf(message)))
-      this.#say(NOTICES.full(MAX_WAITING), message, transaction);
+    if (!transaction.tellsFull && this.#full.allows(laneOf(message))) this.#say(NOTICES.full(MAX_WAITING), message, transaction);
     return 'full';
   }
 

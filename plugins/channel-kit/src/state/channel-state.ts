@@ -60,11 +60,17 @@ export class ChannelState {
       for (const { key, value } of page) {
         const pieces = isInPieces(value) ? value.pieces : 0;
         const whole = await this.#whole(key, value);
-        yield { key: key.slice(prefix.length), value: whole as T, pieces, size: pieces * PIECE || JSON.stringify(whole).length };
+        yield { key: key.slice(prefix.length), value: whole as T, pieces, size: sizeOf(value) };
       }
       after = page.at(-1)?.key;
       if (page.length < PAGE) return;
     }
+  }
+
+  /** How many values are below a prefix, up to a limit, and the size of all that were counted. */
+  async measure(prefix: string, limit: number): Promise<{ readonly count: number; readonly size: number }> {
+    const found = await this.#state.list(prefix, { limit });
+    return { count: found.length, size: found.reduce((sum, { value }) => sum + sizeOf(value), 0) };
   }
 
   changes(values: Values, expiresIn?: number): readonly StateChange[] {
@@ -82,6 +88,10 @@ export class ChannelState {
     for (let n = 0; n < value.pieces; n++) text += await this.#state.get(KEYS.piece(key, n));
     return JSON.parse(text);
   }
+}
+
+function sizeOf(value: unknown): number {
+  return isInPieces(value) ? value.pieces * PIECE : JSON.stringify(value).length;
 }
 
 function isInPieces(value: unknown): value is InPieces {

@@ -38,6 +38,10 @@ export const KEYS = {
   /** A sender who is paired: `PairedSender`. */
   allPaired: 'kit/paired/',
   paired: (sender: string) => `kit/paired/${digest(sender)}`,
+  /** What a server on standby took for the one that has the platform: `Relayed`. */
+  relayed: 'kit/relayed/',
+  /** The name that the server holds which has the platform. */
+  platform: 'kit/platform',
   /** Set by a stop that cut nothing: the next start counts no crash. */
   stopped: 'kit/stopped',
   /** A piece of a value that is too large for one key. */
