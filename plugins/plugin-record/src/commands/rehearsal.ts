@@ -69,10 +69,10 @@ export class Rehearsal {
     await Promise.all(Array.from({ length: workers }, () => this.#work(left)));
   }
 
-  async #work(left: Iterator<string>): Promise<void> {
-    while (this.turns < this.#options.last) {
-      const { value: name, done } = left.next();
-      if (done) return;
+  /** @param left shared by the workers. */
+  async #work(left: Iterable<string>): Promise<void> {
+    for (const name of left) {
+      if (this.turns >= this.#options.last) return;
       await this.#rehearse(name);
     }
   }

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -97,10 +98,7 @@ export class ChildProcessTransport implements Transport {
       });
       this.#child = child;
       this.#listen(child);
-      await new Promise<void>((resolve, reject) => {
-        child.once('spawn', resolve);
-        child.once('error', reject);
-      });
+      await once(child, 'spawn');
     } catch (error) {
       const why = this.redact(cannotRun(this.#launch, error as NodeJS.ErrnoException));
       this.#end(why);
