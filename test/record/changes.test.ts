@@ -154,13 +154,17 @@ t.test('a file or a folder that cannot be read is 78, with a sentence', async (t
   await t.rejects(server.run('rehearse', ['--last', '0']), { name: 'UsageError', message: /at least 1, not "0"/ });
 });
 
-t.test('a rehearsal goes on after a file that cannot be read, and ends with 78', async (t) => {
+t.test('a rehearsal names a file that cannot be read, goes on, and ends with 78, also if turns changed', async (t) => {
   const broken = join(folder, '20200101T000000000Z-turn_old.jsonl');
-  await writeFile(broken, 'garbage\n');
+  const text = await readFile(join(folder, plain), 'utf8');
+  await writeFile(broken, text.slice(0, text.length / 2));
   const { code, output, notes } = await server.run('rehearse', ['--json']);
-  t.match(JSON.parse(output) as RehearsalJson, { turns: 3, same: 2, changed: 0, failed: 1 });
+  const failures = [{ file: broken, reason: /^is cut in line \d+$/ }];
+  t.match(JSON.parse(output) as RehearsalJson, { turns: 3, same: 2, changed: 0, failed: 1, failures });
   t.equal(code, 78);
-  t.match(notes, /turn_old\.jsonl is not a recording: line 1: it is not JSON$/);
+  t.match(notes, /turn_old\.jsonl is cut in line \d+$/);
+  const changed = await server.run('rehearse', [], (config) => config.replace('careful', 'quick'));
+  t.match(changed, { code: 78, output: /3 turns: 0 same, 2 changed \(prompt 2\), 1 failed$/, notes: /turn_old\.jsonl is cut/ });
 });
 
 t.test('a configuration with mistakes is refused with its lines', async (t) => {

@@ -78,6 +78,7 @@ export interface RehearsalJson {
     readonly agent: string;
     readonly changes: readonly Change[];
   }[];
+  readonly failures: readonly { readonly file: string; readonly reason: string }[];
 }
 
 /** A server whose turns are recorded, and the commands of its plugin. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type ConfigError, fault } from './base/errors.js';
-import { formatProblem } from './base/problem.js';
+import { formatProblem, type PluginIdentity } from './base/problem.js';
 import type { HostView } from './base/status.js';
 import type { Configuration } from './configuration/read-configuration.js';
 import { warningsOf } from './configuration/warnings.js';
@@ -10,10 +10,7 @@ import type { Revision } from './registration/revision.js';
 import { type ConfigImage, imageOf } from './reload/changes.js';
 
 /** The plugin of one entry. */
-export interface PluginInfo {
-  /** The package. */
-  readonly name: string;
-  readonly version: string;
+export interface PluginInfo extends PluginIdentity {
   /** The module that was loaded. */
   readonly path: string;
   /** The entry that uses it, for example `greeters.hello`. */

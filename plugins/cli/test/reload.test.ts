@@ -156,7 +156,18 @@ t.test('plugboard reload applies a changed file, and prints what changed', async
 
   await writeFile(file, `${CHANGED}\nplugins: { extra: { use: ./extra.js } }\n`);
   await writeFile(join(cwd, 'extra.js'), plugin('extra', 'return { start() { throw new Error("no luck"); } };'));
-  t.match(await reload(), [78, /^SERVER: the changed configuration was refused, .*; the log of the server says why$/]);
+  const refused = 'SERVER: the changed configuration was refused, and the previous one stays in effect';
+  const extra = `plugboard.yaml:4:12 plugins.extra did not start: no luck (plugin extra 0.1.0, ${join(cwd, 'extra.js')})`;
+  t.strictSame(await reload(), [78, `${refused}\n  ${extra}`]);
+  const badOption =
+    'throw new kernel.ConfigFault([{ path: ["a"], message: "is too old" }, { path: ["b"], message: "is gone" }]);';
+  await writeFile(join(cwd, 'faulty.js'), plugin('faulty', `return { start() { ${badOption} } };`, '{ a: {}, b: {} }'));
+  await writeFile(file, `${CHANGED}\nplugins: { extra: { use: ./faulty.js, a: 1, b: 2 } }\n`);
+  const mistakes = ['4:42 plugins.extra.a: is too old', '4:48 plugins.extra.b: is gone'];
+  t.strictSame(await reload(), [
+    78,
+    [refused, ...mistakes.map((one) => `  plugboard.yaml:${one} (plugin faulty 0.1.0)`)].join('\n'),
+  ]);
   await writeFile(file, `${CHANGED}\nsessions: { use: memory, ttl: 1h }\n`);
   t.match(await reload(), [78, /a reload would be refused, because these cannot change .*\n {2}changed sessions\.ttl$/]);
   await writeFile(file, CHANGED.replace('other:', 'othr: { modle: fast }, other:'));

@@ -19,12 +19,14 @@ interface HttpToolsOptions {
  * 1. A document that is a file is read when the entry is registered.
  * 2. One that is a URL is read by `start`, which throws if that fails, and again by `reload`, which
  *    then keeps the tools it had.
- * 3. An operation that cannot be a tool is skipped, with a line in the log.
+ * 3. An operation that cannot be a tool is skipped. The log says so when the entry starts, and not
+ *    in each command that registers it.
  */
 export class HttpTools implements ToolSource, Lifecycle {
   readonly single = false;
   readonly #options: HttpToolsOptions;
   #tools: readonly Tool[] = [];
+  #skipped: readonly { readonly operation: string; readonly reason: string }[] = [];
 
   constructor(options: HttpToolsOptions) {
     this.#options = options;
@@ -35,11 +37,16 @@ export class HttpTools implements ToolSource, Lifecycle {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    await this.#fetch(signal);
+    await this.reload(signal);
+    if (!isUrl(this.#options.config.openapi)) this.#logSkipped();
   }
 
   async reload(signal: AbortSignal): Promise<void> {
-    await this.#fetch(signal);
+    const { config, calls, log } = this.#options;
+    if (!isUrl(config.openapi)) return;
+    this.load(await fetchDocument(config.openapi, calls.addresses, signal));
+    this.#logSkipped();
+    log.info({ tools: this.#tools.length }, 'the OpenAPI document was read');
   }
 
   /**
@@ -47,23 +54,21 @@ export class HttpTools implements ToolSource, Lifecycle {
    * @throws ConfigFault if it cannot be used.
    */
   load(text: string): void {
-    const { config, log } = this.#options;
-    let skipped = 0;
-    const { operations, problems } = loadOperations(text, config, (operation, reason) => {
-      skipped += 1;
-      if (skipped <= MAX_SKIPPED) log.warn({ operation: operation.slice(0, 200) }, `an operation was skipped: ${reason}`);
-    });
+    const skipped: { operation: string; reason: string }[] = [];
+    const onSkip = (operation: string, reason: string) => skipped.push({ operation: operation.slice(0, 200), reason });
+    const { operations, problems } = loadOperations(text, this.#options.config, onSkip);
     if (problems.length > 0) throw new ConfigFault(problems);
-    if (skipped > MAX_SKIPPED) log.warn(`${skipped - MAX_SKIPPED} more operations were skipped`);
-    if (operations.length === 0) log.warn('the OpenAPI document offers no tools');
+    this.#skipped = skipped;
     this.#tools = operations.map((operation) => this.#tool(operation));
   }
 
-  async #fetch(signal: AbortSignal): Promise<void> {
-    const { config, calls, log } = this.#options;
-    if (!isUrl(config.openapi)) return;
-    this.load(await fetchDocument(config.openapi, calls.addresses, signal));
-    log.info({ tools: this.#tools.length }, 'the OpenAPI document was read');
+  #logSkipped(): void {
+    const { log } = this.#options;
+    for (const { operation, reason } of this.#skipped.slice(0, MAX_SKIPPED))
+      log.warn({ operation }, `an operation was skipped: ${reason}`);
+    const more = this.#skipped.length - MAX_SKIPPED;
+    if (more > 0) log.warn(`${more} more operations were skipped`);
+    if (this.#tools.length === 0) log.warn('the OpenAPI document offers no tools');
   }
 
   #tool(operation: LoadedOperation): Tool {

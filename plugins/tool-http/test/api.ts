@@ -78,8 +78,11 @@ export function entry(t: Pick<Test, 'teardown'>, document: object | string, conf
     /** The arguments of a tool, as the model sees them. */
     properties: (name: string) => tool(name).inputSchema.properties as Record<string, Record<string, unknown>>,
     required: (name: string) => tool(name).inputSchema.required as readonly string[] | undefined,
-    skipped: () =>
-      context.logs.filter(({ msg }) => /skipped/.test(msg)).map(({ operation, msg }) => `${String(operation)}: ${msg}`),
+    /** Starts the entry, and returns what the log then says of skipped operations. */
+    skipped: async () => {
+      await context.lifecycle.start?.(new AbortController().signal);
+      return context.logs.filter(({ msg }) => /skipped/.test(msg)).map(({ operation, msg }) => `${String(operation)}: ${msg}`);
+    },
   };
 }
 

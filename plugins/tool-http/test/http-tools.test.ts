@@ -103,10 +103,18 @@ t.test('OAS-4 an operation without an id is named by its method and path, and na
   t.match(names[6], /^repos_list_[0-9a-f]{8}$/);
   t.equal(names[8], 'get_spaces');
   t.equal(new Set(names.map((name) => name.replace(/[^A-Za-z0-9_-]/g, '_'))).size, names.length);
-  t.strictSame(shop.skipped(), [
+  t.strictSame(shop.logs, [], 'a command that only registers the entry says nothing');
+  t.strictSame(await shop.skipped(), [
     'repos/list: an operation was skipped: an earlier operation has the same operationId',
     `${'h'.repeat(200)}: an operation was skipped: its operationId has more than 256 characters`,
   ]);
+});
+
+t.test('the log names ten of the operations that are skipped, and counts the others', async (t) => {
+  const paths = Array.from({ length: 12 }, (_, at) => [`/${at}`, { get: { operationId: 'x'.repeat(300) } }]);
+  const shop = entry(t, documentOf(Object.fromEntries(paths)), { baseUrl: 'https://shop.example.com' });
+  t.equal((await shop.skipped()).length, 11);
+  t.match(shop.logs.slice(-2), [{ msg: '2 more operations were skipped' }, { msg: 'the OpenAPI document offers no tools' }]);
 });
 
 t.test('OAS-13 the method decides the effect, and all but read calls carry the key of the call', async (t) => {

@@ -5,8 +5,9 @@ import type { McpConfig } from './config.js';
 import { connectOverHttp } from './connect.js';
 import { AcceptedFileError } from './errors/errors.js';
 import type { McpConnection } from './protocol/mcp-connection.js';
-import { listedTools } from './tools/listed-tools.js';
-import { type Declaration, digestsOf, toolChanges } from './tools/tool-changes.js';
+import { timeLimit } from './protocol/own-signal.js';
+import { type ListedTool, listedTools } from './tools/listed-tools.js';
+import { digestsOf, toolChanges } from './tools/tool-changes.js';
 
 /** Milliseconds for connecting and reading the list. */
 const LIMIT = 15_000;
@@ -53,9 +54,8 @@ async function readTools(
   connection: McpConnection,
   { clock }: PluginContext<McpConfig>,
   terminal: CommandTerminal,
-): Promise<readonly Declaration[]> {
-  const limit = new AbortController();
-  const timer = clock.after(LIMIT, () => limit.abort(new Error(`no answer for ${LIMIT / 1000} s`)));
+): Promise<readonly ListedTool[]> {
+  const limit = timeLimit(clock, LIMIT, `no answer for ${LIMIT / 1000} s`);
   try {
     await connection.open(limit.signal);
     const { listed, faultOf } = await connection.list(limit.signal);
@@ -64,7 +64,7 @@ async function readTools(
   } catch (error) {
     throw new CommandError(connection.redact(connection.failure(error, limit.signal.aborted)));
   } finally {
-    timer.cancel();
+    limit.cancel();
   }
 }
 

@@ -8,7 +8,7 @@ import { KnownRevision } from './http/known-revision.js';
 import { redactorOf } from './http/secrets.js';
 import { ChildProcessTransport } from './process/child-process-transport.js';
 import { launchOf } from './process/launch.js';
-import { Connection } from './protocol/connection.js';
+import { ProcessConnection } from './process/process-connection.js';
 import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
 
 /**
@@ -48,5 +48,5 @@ export function connectOverHttp(
 export function connectToProcess({ config, entry, resolvePath, clock, log, budgets }: Context): Connect {
   const launch = launchOf(config.command ?? '', config, resolvePath);
   return (events) =>
-    new Connection(new ChildProcessTransport(launch, clock, log, new Account(budgets.memory, undefined, entry)), events);
+    new ProcessConnection(new ChildProcessTransport(launch, clock, log, new Account(budgets.memory, undefined, entry)), events);
 }

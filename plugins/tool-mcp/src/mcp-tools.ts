@@ -16,6 +16,7 @@ import {
   stopped,
 } from './errors/errors.js';
 import type { ConnectionEvents, McpConnection } from './protocol/mcp-connection.js';
+import { timeLimit } from './protocol/own-signal.js';
 import { MAX_LIST, MAX_TOOLS, type ToolList } from './protocol/tool-list.js';
 import { metaOf } from './tools/call-meta.js';
 import { listedTools } from './tools/listed-tools.js';
@@ -277,9 +278,7 @@ export class McpTools implements ToolSource, Lifecycle {
   }
 
   /** A signal for an attempt: aborted at its time limit, if any, and when the entry stops. */
-  #limit(outer: AbortSignal = this.#stopping.signal): { readonly signal: AbortSignal; cancel(): void } {
-    const late = new AbortController();
-    const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));
-    return { signal: AbortSignal.any([late.signal, this.#stopping.signal, outer]), cancel: () => timer.cancel() };
+  #limit(outer: AbortSignal = this.#stopping.signal) {
+    return timeLimit(this.#clock, ATTEMPT_LIMIT, `no answer for ${ATTEMPT_LIMIT / 1000} s`, this.#stopping.signal, outer);
   }
 }

@@ -77,9 +77,8 @@ t.test('MCP-12 scopes of the file are asked for; a server without metadata is it
   t.equal(auth.requests[0]?.form.scope, 'x y');
 
   const { files, server } = await signedOut(t, 'new', {}, { metadata: undefined, isPointed: false });
-  await t.rejects(files.start(), {
-    message: `signing in failed, so nothing was sent: the authorization server ${new URL(server.url).origin}/ publishes no metadata: check \`auth.issuer\``,
-  });
+  const named = `the authorization server ${new URL(server.url).origin}/ publishes no metadata`;
+  await t.rejects(files.start(), { message: `signing in failed, so nothing was sent: ${named}: check \`auth.issuer\`` });
 });
 
 t.test('MCP-12 a server without metadata is signed in to at the issuer of the file', async (t) => {
@@ -140,7 +139,8 @@ t.test('MCP-12 the secret goes to one issuer: another one is an error of the cal
   const other = await authServer(t);
   move(other);
   const named = `the server names the authorization server ${other.url}, and not ${auth.url}, so the secret was not sent`;
-  const message = `signing in failed, so nothing was sent: ${named}: if that is right, run plugboard tools accept, or set \`auth.issuer\``;
+  const cure = 'if that is right, run plugboard tools accept, or set `auth.issuer`';
+  const message = `signing in failed, so nothing was sent: ${named}: ${cure}`;
   await t.rejects(files.call('write'), { code: 'mcp_call_refused', message });
   t.equal(server.of('tools/call').length, 1, 'it was refused before it did anything');
   await files.stop();

@@ -1,4 +1,4 @@
-import { itemFrom } from './turn-items.js';
+import { itemFrom, nameOf } from './turn-items.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn-facts.js').NestedFacts} NestedFacts */
@@ -82,11 +82,6 @@ export function activityOf({ nested }) {
   if (last?.kind !== 'tool') return '';
   const inner = activityOf(last);
   return [nameOf(last), ...(inner === '' ? [] : [inner])].join(' › ');
-}
-
-/** @param {Pick<ToolItem, 'server' | 'name'>} call */
-export function nameOf({ server, name }) {
-  return server === '' || server === name ? name : `${server}/${name}`;
 }
 
 /** @param {ToolItem} asking @param {string} agent */

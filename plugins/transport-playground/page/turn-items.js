@@ -28,22 +28,32 @@ export function itemFrom(item) {
     progress: '',
   };
 }
+
 /**
- * Adds an item. A call that was approved takes the place of the request for approval. @param {Turn}
- * turn @param {TurnItem} item
+ * Adds an item. A request for approval takes the place of the call that waits for it, and a call
+ * that was approved the place of the request. @param {Turn} turn @param {TurnItem} item
  */
 export function addItem({ items }, item) {
-  const asked = (/** @type {TurnItem} */ one) =>
-    item.kind === 'tool' && item.approvalId !== '' && isAskedBy(one, item.approvalId);
-  const at = items.findIndex(asked);
+  const at = items.findIndex((one) => one.kind === 'tool' && item.kind === 'tool' && isSameCall(one, item));
   if (at < 0) items.push(item);
   else items[at] = item;
 }
 
-/** @param {TurnItem} item @param {string} approvalId */
-function isAskedBy(item, approvalId) {
-  return item.kind === 'tool' && item.approvalId === approvalId;
+/**
+ * Whether an item is the next one of a call. One that asks an agent stops when a call of that agent
+ * needs approval: `research` and `research › desk/lookup`. @param {ToolItem} before @param
+ * {ToolItem} item
+ */
+function isSameCall(before, item) {
+  if (before.status === 'stopped') return item.status === 'waiting' && nameOf(item).startsWith(nameOf(before));
+  return item.approvalId !== '' && before.approvalId === item.approvalId;
 }
+
+/** @param {Pick<ToolItem, 'server' | 'name'>} call */
+export function nameOf({ server, name }) {
+  return server === '' || server === name ? name : `${server}/${name}`;
+}
+
 /** @param {ProtocolEvent} item @returns {ToolItem['status']} */
 function statusOf({ type, status, error }) {
   if (type === 'mcp_approval_request' || status === 'waiting') return 'waiting';

@@ -35,6 +35,7 @@ export function webhookRoute({ name, signatures, inbox, clock }: WebhookRouteDep
         request.note({ refused: fault });
         throw unsigned();
       }
+      request.note({ token_name: name });
       const id = headers['webhook-id'];
       const message = messageOf(id, body, request.account);
       const [receipt] = await inbox.receive([message]).catch((error: unknown) => {

@@ -64,7 +64,7 @@ t.test('WH-1 a message signed by standardwebhooks is taken, and the reply verifi
 });
 
 t.test('WH-1 the same id again gets the same answer and runs nothing, whatever its body', async (t) => {
-  const { receiver, models, say } = await serve(t);
+  const { receiver, models, say, server } = await serve(t);
   const first = await say('one', { chat: 'c', sender: 'ann', text: 'Hello' });
   const again = await Promise.all([
     say('one', { chat: 'c', sender: 'ann', text: 'Hello' }),
@@ -74,6 +74,8 @@ t.test('WH-1 the same id again gets the same answer and runs nothing, whatever i
   await say('two', { chat: 'c', sender: 'ann', text: 'Bye' });
   await eventually(() => receiver.replies.length === 2);
   t.equal(models.requests.length, 2);
+  const lines = server.logs.filter(({ msg }) => msg === 'request').map(({ token_name, address }) => [token_name, address]);
+  t.strictSame(lines, Array(4).fill(['desk', undefined]), 'each signed message has its line');
 });
 
 t.test('WH-1 forged, old and invalid messages are refused', async (t) => {

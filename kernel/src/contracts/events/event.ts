@@ -1,5 +1,6 @@
 import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
 import type { Extra } from '../messages/message.js';
+import type { ModelReasoning, ModelText, ModelToolCallDelta, ModelUsage } from '../model/model-connector.js';
 import type { Usage } from '../model/usage.js';
 
 /**
@@ -58,19 +59,10 @@ export interface TurnStep {
 }
 
 /** Reasoning that precedes the answer. @public */
-export interface TurnReasoning {
-  readonly type: 'reasoning';
-  readonly text: string;
-}
+export type TurnReasoning = ModelReasoning;
 
-/** The same shape as `ModelText`: a token passes through the loop uncopied. @public */
-export interface TurnText {
-  readonly type: 'text';
-  readonly text: string;
-  /** The same text, escaped as between the quotes of a JSON string, if available. */
-  readonly json?: string | undefined;
-  /** Whether the text says why the model does not answer. */
-  readonly isRefusal?: boolean | undefined;
+/** The model's text: a token passes through the loop uncopied. @public */
+export interface TurnText extends ModelText {
   /**
    * Whether the server says it and not the model: a request for approval, after the `approval`
    * events, or a note on calls that were denied, before the first step. It is a text of its own,
@@ -87,14 +79,7 @@ export interface TurnText {
  *
  * @public
  */
-export interface TurnToolCallDelta {
-  readonly type: 'tool-call-delta';
-  /** As in the `tool-call` that follows. */
-  readonly id: string;
-  readonly name: string;
-  /** May be empty, in the first one. */
-  readonly arguments: string;
-}
+export type TurnToolCallDelta = ModelToolCallDelta;
 
 /** The model calls a tool. @public */
 export interface TurnToolCall {
@@ -158,10 +143,7 @@ export interface TurnApproval {
 }
 
 /** Usage of one model call. @public */
-export interface TurnUsage {
-  readonly type: 'usage';
-  readonly usage: Usage;
-}
+export type TurnUsage = ModelUsage;
 
 /** Data of the model connection, kept with the step's message. @experimental */
 export interface TurnExtra {

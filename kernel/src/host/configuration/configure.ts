@@ -116,7 +116,8 @@ function runCheck(
     if (mistake !== undefined) reject(fault('CHECK_RESULT', 'check', mistake), 'key');
     else
       for (const problem of found as readonly ConfigProblem[]) {
-        if (unset.some((place) => isDeepStrictEqual(place, problem.path)) || !isOwnProblem(problem.path, removed)) continue;
+        const isReported = [...unset, ...removed].some((place) => isDeepStrictEqual(place, problem.path));
+        if (isReported || !isOwnProblem(problem.path, removed)) continue;
         reject(fault('OPTION_INVALID', problem.message), 'value', [...optionsPath, ...problem.path]);
       }
   } catch (error) {

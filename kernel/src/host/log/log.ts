@@ -18,7 +18,7 @@ export interface LogSink {
   write(line: string): void;
 }
 
-interface CreateLoggerOptions {
+export interface CreateLoggerOptions {
   readonly level: string;
   /** Values that never appear in a line. */
   readonly secrets: Iterable<string>;

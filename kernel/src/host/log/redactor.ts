@@ -48,7 +48,7 @@ function replacement(_match: string, field: unknown): string {
 
 function fieldPatterns(fields: readonly string[]): string[] {
   // The group is there even without fields, so that it is always the first.
-  const names = fields.length > 0 ? fields.map((field) => escapeRegExp(field)).join('|') : '(?!)';
+  const names = fields.length > 0 ? fields.map(RegExp.escape).join('|') : '(?!)';
   const text = String.raw`"(?:[^"\\]|\\.)*"`;
   return [String.raw`("(?:${names})":)(?:${text}|\[(?:${text},?)*\])`];
 }
@@ -59,9 +59,5 @@ function valuePatterns(values: Iterable<string>, minLength: number): string[] {
     .flatMap((value) => [value, ...value.split(/\p{Cc}+/u)])
     .filter(({ length }) => length >= minLength)
     .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
-  return [...new Set(secrets)].sort((a, b) => b.length - a.length).map((secret) => escapeRegExp(secret));
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+  return [...new Set(secrets)].sort((a, b) => b.length - a.length).map(RegExp.escape);
 }

@@ -1,19 +1,13 @@
-import type { Clock } from '../base/ambient.js';
 import type { Budget } from '../base/budget.js';
-import { type AdjustableLogger, createLogger, type LogSink } from './log.js';
+import { type AdjustableLogger, type CreateLoggerOptions, createLogger, type LogSink } from './log.js';
 import { defaultLogBuffer, LogWriter } from './log-writer.js';
-import type { CredentialShapes } from './redactor.js';
 import { standardError, whenRecovered } from './standard-error.js';
 
-interface ServerLogOptions {
-  readonly level: string;
+interface ServerLogOptions extends Omit<CreateLoggerOptions, 'sink' | 'auditSink'> {
   /** Bytes of lines that may wait. By default a 64th of the heap limit, 16 MiB at most. */
   readonly buffer?: number | undefined;
   /** The absolute path of a file for audit lines. By default they go where the others go. */
   readonly auditFile?: string | undefined;
-  readonly secrets: Iterable<string>;
-  readonly credentials: Iterable<CredentialShapes>;
-  readonly clock: Clock;
   /** Receives the lines in place of standard error. */
   readonly sink?: LogSink | undefined;
 }

@@ -74,12 +74,11 @@ export class OptionSchema {
     const secrets = secretsOf(this.schema, value);
     const hidden = [...secrets.map(({ path }) => pointer(path)), ...at(() => true)];
     const unset = at(({ from }) => from === 'unset'); // reported elsewhere
-    const reported = errors.filter(({ instancePath }) => !unset.has(instancePath));
+    const isReported = ({ at, path }: OptionFault) => at === 'value' && unset.has(pointer(path));
+    const faults = sentences(errors, value, hidden, suggestions).filter((found) => !isReported(found));
     return {
       value: frozen(value) as Readonly<Record<string, unknown>>,
-      faults: sentences(reported, value, hidden, suggestions).map((found) =>
-        has(options, found.path) ? found : ofDefault(found),
-      ),
+      faults: faults.map((found) => (has(options, found.path) ? found : ofDefault(found))),
       secrets: secrets.flatMap(({ texts }) => texts),
     };
   }

@@ -217,14 +217,16 @@ t.test('defaults are filled in, the result is frozen, and the input is unchanged
 });
 
 t.test('an unset variable is not reported as a schema fault too', async (t) => {
-  const { value, references } = interpolate({ n: `\${MISSING}`, m: 'x' }, {});
-  const { faults } = new OptionSchema({ type: 'object', properties: { n: { type: 'number' }, m: { type: 'number' } } }).check(
-    value,
-    references,
-  );
+  const text = { type: 'string', minLength: 1 } as const;
+  const schema = new OptionSchema({
+    type: 'object',
+    properties: { n: { type: 'number' }, m: { type: 'number' }, keys: { anyOf: [text, { type: 'array', items: text }] } },
+  });
+  const missing = `\${MISSING}`;
+  const { value, references } = interpolate({ n: missing, m: 'x', keys: ['a', missing, ''], k: missing }, {});
   t.same(
-    faults.map(({ path }) => path),
-    [['m']],
+    schema.check(value, references).faults.map(({ path }) => path),
+    [['keys', 2], ['k'], ['m']],
   );
 });
 

@@ -87,10 +87,10 @@ t.test('rule 3: an unset name without a default is an error that names the varia
   );
 });
 
-t.test('rule 3: the check of a plugin does not see an option whose variable is not set', async (t) => {
+t.test('rule 3: the check of a plugin does not see an option that is invalid, or whose variable is not set', async (t) => {
   t.same(
     await problemsOf(t, {
-      'plugboard.yaml': `transports: {}\nmodels:\n  a: { use: ./p.js, url: "\${URL}", port: 0 }\n  b: { use: ./p.js, url: x }\n  c: { use: ./q.js, url: "\${URL}" }\n`,
+      'plugboard.yaml': `transports: {}\nmodels:\n  a: { use: ./p.js, url: "\${URL}", port: 0 }\n  b: { use: ./p.js, url: x }\n  c: { use: ./q.js, url: "\${URL}" }\n  d: { use: ./p.js, url: 5 }\n`,
       'p.js': plugin({
         properties: '{ url: { type: "string" }, port: { type: "integer" } }',
         more: `check: ({ url, port }) => [
@@ -109,6 +109,7 @@ t.test('rule 3: the check of a plugin does not see an option whose variable is n
       'plugboard.yaml:3:42 models.a.port: is not a port (plugin test-plugin 0.1.0)',
       'plugboard.yaml:4:26 models.b.url: is not an address (plugin test-plugin 0.1.0)',
       `plugboard.yaml:5:26 models.c.url: the variable URL is not set; set it, for example in .env, or write \${URL:-default}`,
+      'plugboard.yaml:6:26 models.d.url: must be text (quoted if it looks like a number), not 5 (plugin test-plugin 0.1.0)',
     ],
   );
 });

@@ -45,16 +45,17 @@ export class Reloads {
     for (const failure of failures) log.error({ err: failure.cause }, failure.message);
     if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries read their own files again');
     if (refused !== undefined) {
-      for (const line of refused.message.split('\n')) log.error(line);
+      const reasons = refused.message.split('\n');
+      for (const line of reasons) log.error(line);
       if (refused instanceof ReloadError) for (const { cause } of refused.failures) log.debug({ err: cause }, 'the cause');
       log.error(`${cause}: the changed configuration was refused; the previous one stays in effect`);
-      recordConfig(this.#server, 'refused');
+      recordConfig(this.#server, { outcome: 'refused', reasons });
     } else if (changes.length === 0) {
       log.info(`${cause}: the configuration has not changed`);
-      recordConfig(this.#server, 'unchanged');
+      recordConfig(this.#server, { outcome: 'unchanged' });
     } else {
       const fields = { changes: changes.map(describeChange), milliseconds: Math.round(milliseconds) };
-      recordConfig(this.#server, 'applied');
+      recordConfig(this.#server, { outcome: 'applied' });
       audit(log, 'configuration_changed', fields, `${cause}: the changed configuration was applied`);
     }
   }

@@ -27,15 +27,19 @@ export interface RunningConfig {
   readonly salt: string;
   /** Where it listens. */
   readonly addresses: readonly string[];
-  /** The number of reloads since the start, and the outcome of the last one. */
+  /** The number of reloads since the start, and what became of the last one. */
   readonly reloads: number;
-  readonly outcome?: ReloadOutcome | undefined;
+  readonly reload?: ReloadReport | undefined;
   /** The socket on which it answers operators. Absent if it has none. */
   readonly socket?: string | undefined;
 }
 
 /** What became of a reload. Only an applied one changes what the server uses. */
-export type ReloadOutcome = 'applied' | 'unchanged' | 'refused';
+export interface ReloadReport {
+  readonly outcome: 'applied' | 'unchanged' | 'refused';
+  /** Why it was refused: the lines of the log, without secrets. */
+  readonly reasons?: readonly string[] | undefined;
+}
 
 /** Where systemd makes folders for `RuntimeDirectory=plugboard/NAME`. Only root can add to it. */
 const SERVICES = '/run/plugboard';
@@ -45,17 +49,17 @@ const SERVICES = '/run/plugboard';
  * reload`: in the runtime folder that systemd gave it, else in a folder of this user among the
  * temporary files. Other users cannot read the record. It is removed when the process exits.
  *
- * @param outcome of the reload after which it is recorded; absent after the start.
+ * @param reload the one after which it is recorded; absent after the start.
  * @param openSocket opens the socket of the server for operators, in a folder. Called once.
  */
 export function recordConfig(
   server: HostServer,
-  outcome?: ReloadOutcome,
+  reload?: ReloadReport,
   openSocket?: (folder: string) => string | undefined,
 ): void {
   if (server.inspection.file === undefined) return;
-  if (outcome !== undefined) reloads++;
-  if (outcome === undefined || outcome === 'applied') since = new Date().toISOString();
+  if (reload !== undefined) reloads++;
+  if (reload === undefined || reload.outcome === 'applied') since = new Date().toISOString();
   try {
     const folder = runtimeFolder() ?? temporaryFolder();
     if (folder === temporaryFolder()) {
@@ -73,7 +77,7 @@ export function recordConfig(
       image: digested(server.inspection.image, salt),
       addresses: serverInfo(server).addresses,
       reloads,
-      outcome,
+      reload,
       socket,
     };
     const stale = readdirSync(folder).filter((name) => isRecord(name) && !isAlive(pidOf(name)));

@@ -8,6 +8,13 @@ import { asUnreadable, isGone, loadRecording } from './load-recording.js';
 /** Turns that are run at the same time where models answer: each waits for its model. */
 const MAX_LIVE = 4;
 
+/** A recording that cannot be read or replayed. */
+export interface FailedRecording {
+  readonly file: string;
+  /** A clause about the file. */
+  readonly reason: string;
+}
+
 /** A turn that changed. */
 export interface ChangedTurn {
   readonly file: string;
@@ -27,20 +34,19 @@ export interface RehearsalOptions {
   replay(recording: Recording): Promise<Replayed>;
   /** A turn was replayed. @param attempts at models, of the replay. */
   onReplayed(recorded: Recording, attempts: readonly Attempt[]): Promise<void>;
-  /** @param why a clause about the file. */
-  onFailed(file: string, why: string): void;
+  onFailed(failed: FailedRecording): void;
 }
 
 /** Runs many recorded turns again, and counts what changed. */
 export class Rehearsal {
   turns = 0;
   same = 0;
-  failed = 0;
   /** Turns that the server refused before a model answered: they are not among `turns`. */
   refused = 0;
   /** The agents of the recordings that were read. */
   readonly agents = new Set<string>();
   readonly changed: ChangedTurn[] = [];
+  readonly failed: FailedRecording[] = [];
   readonly #options: RehearsalOptions;
 
   constructor(options: RehearsalOptions) {
@@ -63,10 +69,10 @@ export class Rehearsal {
     await Promise.all(Array.from({ length: workers }, () => this.#work(left)));
   }
 
-  async #work(left: Iterator<string>): Promise<void> {
-    while (this.turns < this.#options.last) {
-      const { value: name, done } = left.next();
-      if (done) return;
+  /** @param left shared by the workers. */
+  async #work(left: Iterable<string>): Promise<void> {
+    for (const name of left) {
+      if (this.turns >= this.#options.last) return;
       await this.#rehearse(name);
     }
   }
@@ -91,8 +97,9 @@ export class Rehearsal {
     } catch (error) {
       if (isGone(error)) return; // a running server has deleted one of its oldest
       this.turns++;
-      this.failed++;
-      onFailed(file, asUnreadable(error).message);
+      const failed = { file, reason: asUnreadable(error).message };
+      this.failed.push(failed);
+      onFailed(failed);
     }
   }
 }

@@ -48,7 +48,7 @@ export function rehearseCommand(recordings: string): CommandAction {
           const summaries = recorded.attempts.filter(({ step }) => step === 0);
           await after?.add([...summaries, ...replayed]);
         },
-        onFailed: (file, why) => terminal.note(`plugboard: ${file} ${why}`),
+        onFailed: ({ file, reason }) => terminal.note(`plugboard: ${file} ${reason}`),
       });
       try {
         await rehearsal.run();
@@ -68,8 +68,9 @@ export function rehearseCommand(recordings: string): CommandAction {
       }
       const cost = costOf(before, after);
       terminal.print(args.has('json') ? JSON.stringify(resultOf(rehearsal, cost)) : linesOf(rehearsal, cost).join('\n'));
-      if (rehearsal.changed.length > 0) return 1;
-      return rehearsal.failed > 0 ? EXIT_WRONG_FILE : 0;
+      // As diff does: 1 says that everything was compared.
+      if (rehearsal.failed.length > 0) return EXIT_WRONG_FILE;
+      return rehearsal.changed.length > 0 ? 1 : 0;
     },
   };
 }
@@ -94,14 +95,14 @@ function costOf(before: PriceList | undefined, after: PriceList | undefined): Co
 }
 
 function resultOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost | null) {
-  return { turns, same, changed: changed.length, failed, kinds, cost, changes: changed };
+  return { turns, same, changed: changed.length, failed: failed.length, kinds, cost, changes: changed, failures: failed };
 }
 
 function linesOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost | null): readonly string[] {
   const counts = Object.entries(kinds).map(([kind, count]) => `${kind} ${count}`);
   return [
     ...changed.flatMap(({ file, turn, agent, changes }) => [`${file}: ${turn} of ${agent}`, ...changeLines(changes)]),
-    `${turns} ${turns === 1 ? 'turn' : 'turns'}: ${same} same, ${changed.length} changed${counts.length > 0 ? ` (${counts.join(', ')})` : ''}, ${failed} failed`,
+    `${turns} ${turns === 1 ? 'turn' : 'turns'}: ${same} same, ${changed.length} changed${counts.length > 0 ? ` (${counts.join(', ')})` : ''}, ${failed.length} failed`,
     ...(cost ? [`cost: ${cost.before ?? 'unknown'} before, ${cost.after ?? 'unknown'} after (${cost.currency})`] : []),
   ];
 }

@@ -25,7 +25,8 @@ function* parts({ turn, attempts, tools, end }: Recording): Generator<Line> {
   yield end;
 }
 
-function sameStart(before: readonly Message[], messages: readonly Message[]): number {
+/** How many messages two lists have in common at their beginning. */
+export function sameStart(before: readonly unknown[], messages: readonly unknown[]): number {
   let same = 0;
   while (same < messages.length && messages[same] === before[same]) same++;
   return same;

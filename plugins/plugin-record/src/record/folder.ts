@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecordingName } from '../format/file-name.js';
 
@@ -37,12 +37,7 @@ export class RecordingFolder {
     await this.create();
     const temporary = join(this.path, `.${name}.${randomBytes(6).toString('hex')}.tmp`);
     try {
-      const file = await open(temporary, 'wx', 0o600);
-      try {
-        for (const line of lines) await file.writeFile(line);
-      } finally {
-        await file.close();
-      }
+      await writeFile(temporary, lines, { flag: 'wx', mode: 0o600 });
       await rename(temporary, join(this.path, name));
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});

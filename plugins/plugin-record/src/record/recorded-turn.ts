@@ -1,6 +1,7 @@
 import type { AgentEvent, Clock, InterceptedCall, ModelEvent, Turn } from '@plugboard/kernel';
 import { callerId, type ModelCall, Transcript, TurnError, type TurnRequest, type Usage } from '@plugboard/kernel/contracts';
 import { type Recording, type ToolLine, type TurnLine, VERSION } from '../format/recording.js';
+import { sameStart } from '../format/write-recording.js';
 import { RecordedAttempt } from './recorded-attempt.js';
 import { sizeOfEvent, sizeOfMessages, sizeOfOutput } from './size.js';
 
@@ -67,9 +68,7 @@ export class RecordedTurn {
 
   attempt(call: ModelCall): RecordedAttempt {
     const { messages } = call.request;
-    let kept = 0;
-    while (kept < messages.length && messages[kept] === this.#sent[kept]) kept++;
-    this.#grow(sizeOfMessages(messages, kept));
+    this.#grow(sizeOfMessages(messages, sameStart(this.#sent, messages)));
     this.#sent = messages;
     const attempt = new RecordedAttempt(call, this.#clock.monotonic());
     this.#attempts.push(attempt);

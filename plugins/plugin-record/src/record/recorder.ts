@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Logger, PluginContext } from '@plugboard/kernel';
 import { type Lifecycle, parseSize } from '@plugboard/kernel';
 import { type Budget, heapLimit } from '@plugboard/kernel/contracts';
@@ -79,8 +80,7 @@ export class Recorder implements RecordingSink, Pick<Lifecycle, 'start' | 'stop'
   /** Writes what is left. */
   async stop(signal: AbortSignal): Promise<void> {
     this.turns.stop();
-    const cut = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    if (!signal.aborted) await Promise.race([this.#writing, cut]);
+    if (!signal.aborted) await Promise.race([this.#writing, once(signal, 'abort')]);
     this.#isStopped = true;
     const left = this.#queue.splice(0);
     for (const { bytes } of left) this.#budget.release([], bytes);

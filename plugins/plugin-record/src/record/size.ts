@@ -4,7 +4,7 @@ import type { Message, ModelEvent, ToolOutput } from '@plugboard/kernel';
 const OVERHEAD = 64;
 
 /** About how long a message is as JSON. Its texts are not copied to find out. */
-export function sizeOfMessage(message: Message): number {
+function sizeOfMessage(message: Message): number {
   let size = OVERHEAD;
   const { content } = message;
   if (typeof content === 'string') size += content.length;

@@ -4,19 +4,9 @@ import { type TextOf, textsOf } from './same-text.js';
 import { type Step, stepsOf } from './steps.js';
 
 /** What can change in a turn. */
-export type ChangeKind = 'prompt' | 'tools' | 'params' | 'messages' | 'model' | 'calls' | 'missing' | 'answer' | 'status';
+export const CHANGE_KINDS = ['prompt', 'tools', 'params', 'messages', 'model', 'calls', 'missing', 'answer', 'status'] as const;
 
-export const CHANGE_KINDS: readonly ChangeKind[] = [
-  'prompt',
-  'tools',
-  'params',
-  'messages',
-  'model',
-  'calls',
-  'missing',
-  'answer',
-  'status',
-];
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** One difference between a recorded turn and its replay. */
 export interface Change {

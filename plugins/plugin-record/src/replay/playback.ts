@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { InterceptedCall, ModelEvent, ToolOutput } from '@plugboard/kernel';
 import { ModelError } from '@plugboard/kernel';
 import { type FailureCode, type ModelCall, TurnError } from '@plugboard/kernel/contracts';
@@ -29,13 +30,13 @@ export class Playback {
   readonly #end = new AbortController();
   readonly #endsFromOutside: boolean;
   /** The attempts that were not played yet, by their steps. */
-  readonly #attempts = new Map<number, Attempt[]>();
+  readonly #attempts: ReadonlyMap<number, Attempt[]>;
   readonly #played = new Set<ToolLine>();
   readonly #ignored = new Set<string>();
-  readonly #missing: MissingResult[] = [];
-  #isCutShort = false;
-
   readonly #onAsk: () => void;
+  readonly missing: MissingResult[] = [];
+  /** Whether the turn made a model call without a recorded answer. */
+  isCutShort = false;
 
   /**
    * @param isLive whether the models answer themselves.
@@ -46,25 +47,12 @@ export class Playback {
     this.#onAsk = onAsk;
     this.#isLive = isLive;
     this.#endsFromOutside = endedFromOutside(recording);
-    for (const attempt of recording.attempts) {
-      const known = this.#attempts.get(attempt.step);
-      if (known) known.push(attempt);
-      else this.#attempts.set(attempt.step, [attempt]);
-    }
+    this.#attempts = Map.groupBy(recording.attempts, ({ step }) => step);
   }
 
   /** Ends the turn. */
   get signal(): AbortSignal {
     return this.#end.signal;
-  }
-
-  get missing(): readonly MissingResult[] {
-    return this.#missing;
-  }
-
-  /** Whether the turn made a model call without a recorded answer. */
-  get isCutShort(): boolean {
-    return this.#isCutShort;
   }
 
   isIgnored = ({ step, attempt }: Pick<Attempt, 'step' | 'attempt'>): boolean => this.#ignored.has(`${step}.${attempt}`);
@@ -105,7 +93,7 @@ export class Playback {
     if (line?.output !== undefined) return line.output;
     if (this.#endsFromOutside && (!line || line.state === 'cut')) this.#endAsRecorded();
     const { step = 0, name = call.tool } = made ?? {};
-    this.#missing.push({ step, call: { tool: name, arguments: call.input } });
+    this.missing.push({ step, call: { tool: name, arguments: call.input } });
     return NO_RESULT;
   }
 
@@ -114,7 +102,7 @@ export class Playback {
     const left = this.#attempts.get(step) ?? [];
     const [next] = left;
     if (next === undefined || next.connection === connection) return left.shift();
-    if (isSame(connections, this.recording.turn.connections)) return 'skipped';
+    if (isDeepStrictEqual(connections, this.recording.turn.connections)) return 'skipped';
     let last = left.shift();
     for (let more = left[0]; more && last && more.attempt > last.attempt; more = left[0]) last = left.shift();
     return last;
@@ -128,8 +116,8 @@ export class Playback {
     // What the server remembers of earlier turns decides how often it asks: what failed, fails.
     const last = attempts.findLast((attempt) => attempt.step === step && attempt.connection === connection);
     if (last?.error) throw errorOf({ ...last.error, retryAfter: 0 });
-    this.#missing.push({ step, call: { connection, model } });
-    this.#isCutShort = true;
+    this.missing.push({ step, call: { connection, model } });
+    this.isCutShort = true;
     this.#endWith(new TurnError('turn_cancelled', 'No answer was recorded for this request.'));
   }
 
@@ -158,10 +146,6 @@ export class Playback {
     this.#end.abort(error);
     throw error;
   }
-}
-
-function isSame(names: readonly string[], others: readonly string[]): boolean {
-  return names.length === others.length && names.every((name, index) => name === others[index]);
 }
 
 /** Models write the same arguments with other spaces. */

@@ -1,16 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  chownSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { corruptFile, unreadableFile, unwritableFile } from '../errors/errors.js';
 
@@ -126,13 +115,7 @@ function writeAtomically(path: string, text: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = openSync(temporary, 'wx', 0o600);
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    writeFileSync(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
     if (process.getuid?.() === 0) {
       const { uid, gid } = statSync(folder);
       chownSync(temporary, uid, gid);

@@ -1,7 +1,8 @@
 import type { Clock, Logger } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import { messageOf } from '../errors/errors.js';
-import { type Declaration, digestsOf } from '../tools/tool-changes.js';
+import type { ListedTool } from '../tools/listed-tools.js';
+import { digestsOf } from '../tools/tool-changes.js';
 import type { AcceptedFile } from './accepted-file.js';
 
 /** Milliseconds between two looks at the file. */
@@ -36,7 +37,7 @@ export class ToolPin {
   }
 
   /** The tools of a list that may be offered. @throws AcceptedFileError */
-  offered<T extends Declaration>(listed: readonly T[]): readonly T[] {
+  offered<T extends ListedTool>(listed: readonly T[]): readonly T[] {
     const { accepted, entry, log } = this.#options;
     const digests = digestsOf(listed);
     // A file that was deleted while the server runs changes nothing here.

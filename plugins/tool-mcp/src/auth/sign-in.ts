@@ -3,7 +3,7 @@ import type { Clock } from '@plugboard/kernel';
 import { type Account, HostPolicy } from '@plugboard/kernel/contracts';
 import { currentExchange, type Fetch } from '../http/fetch.js';
 import type { HttpFailure } from '../http/http-failure.js';
-import { unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
+import { timeLimit, unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
 import { authFetch } from './auth-fetch.js';
 import { discover, type TokenSource } from './discovery.js';
 import { missingScope, otherIssuer, signInFailure } from './errors.js';
@@ -145,11 +145,9 @@ export class SignIn {
   }
 
   async #signIn(used: Token | undefined, challenge: Challenge | undefined, stopping: AbortSignal): Promise<Token> {
-    const late = new AbortController();
-    const timer = this.#clock.after(SIGN_IN_LIMIT, () => late.abort(new Error('the time is over')));
-    const limit = AbortSignal.any([late.signal, stopping]);
+    const limit = timeLimit(this.#clock, SIGN_IN_LIMIT, 'the time is over', stopping);
     const { url, clock, newAccount } = this.#options;
-    const fetch = authFetch({ url, hosts: this.#hosts, clock, newAccount }, limit, SIGN_IN_LIMIT / 1000);
+    const fetch = authFetch({ url, hosts: this.#hosts, clock, newAccount }, limit.signal, SIGN_IN_LIMIT / 1000);
     // The server may have moved to another authorization server since it was asked.
     const known = challenge ? undefined : this.#source;
     let issuer = known?.issuer;
@@ -170,7 +168,7 @@ export class SignIn {
       this.#failure = { error: failure, until: this.#clock.monotonic() + FAILURE_PAUSE };
       throw failure;
     } finally {
-      timer.cancel();
+      limit.cancel();
     }
   }
 

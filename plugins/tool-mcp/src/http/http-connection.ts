@@ -12,9 +12,9 @@ import {
   statusAtStart,
 } from '../errors/errors.js';
 import { ANY_RESULT } from '../protocol/any-result.js';
-import { NO_LIMIT } from '../protocol/client-info.js';
+import { NO_LIMIT, serverOf } from '../protocol/client-info.js';
 import type { ConnectionEvents, McpConnection } from '../protocol/mcp-connection.js';
-import { unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
+import { timeLimit, unlessAborted, withOwnSignal } from '../protocol/own-signal.js';
 import { progressOf } from '../protocol/progress.js';
 import { readList, type ToolList } from '../protocol/tool-list.js';
 import { type Fetch, fetchFor } from './fetch.js';
@@ -83,8 +83,7 @@ export class HttpConnection implements McpConnection {
   }
 
   get server(): string {
-    const { name, version } = this.#session.client.getServerVersion() ?? { name: 'unknown', version: '' };
-    return `${name} ${version}`.trim().slice(0, 200);
+    return serverOf(this.#session.client);
   }
 
   async list(signal: AbortSignal): Promise<ToolList> {
@@ -196,16 +195,16 @@ export class HttpConnection implements McpConnection {
   }
 
   async #openAnother(lost: HttpSession): Promise<HttpSession> {
-    const late = new AbortController();
-    const timer = this.#options.clock.after(RENEW_LIMIT, () => late.abort(new Error('a new session was not opened in time')));
+    const { clock } = this.#options;
+    const limit = timeLimit(clock, RENEW_LIMIT, 'a new session was not opened in time', this.#closing.signal);
     const session = this.#newSession();
     try {
-      await session.open(AbortSignal.any([late.signal, this.#closing.signal]));
+      await session.open(limit.signal);
     } catch (error) {
       void session.close();
       throw error;
     } finally {
-      timer.cancel();
+      limit.cancel();
     }
     this.#session = session;
     lost.retire();

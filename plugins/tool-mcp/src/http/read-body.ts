@@ -1,31 +1,28 @@
 import type { IncomingMessage } from 'node:http';
 import { Account } from '@plugboard/kernel/contracts';
+import { messageLimit, tooLarge } from '../protocol/message-in.js';
 import { HttpFailure } from './http-failure.js';
 
-/** Maximum size of one message, in bytes (R-036). */
-const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 /** Bytes that are read of the body of an error (S-75). */
 const MAX_ERROR_BYTES = 64 * 1024;
-/** Bytes of the largest chunk of a socket. */
-const CHUNK = 65_536;
 
 /**
  * Reads the body of a response. A message takes 16 MiB at most: the whole body, or one event of a
  * stream. What is held of it is reserved first, and while there is no memory, nothing is read. The
  * body of an error is cut.
  *
- * @param maximum bytes of the largest message.
+ * @param maximum bytes of the largest message, in place of 16 MiB.
  * @throws HttpFailure if a message is larger, or the connection breaks.
  */
 export async function* readBody(
   response: IncomingMessage,
   account: Account,
   signal: AbortSignal,
-  maximum = MAX_MESSAGE_BYTES,
+  maximum?: number,
 ): AsyncGenerator<Uint8Array> {
   const isError = (response.statusCode ?? 0) >= 400;
   const isStream = isEventStream(response.headers['content-type']);
-  const limit = Math.min(maximum, Math.floor(account.limit / Account.costOf(1)) - CHUNK);
+  const limit = messageLimit(account, maximum);
   const leave = account.hold();
   let reserved = 0;
   let size = 0;
@@ -43,10 +40,7 @@ export async function* readBody(
         if (end >= 0) size = text.length - end;
         tail = text.slice(-3);
       }
-      if (size > limit) {
-        const message = `the result is larger than ${limit / 2 ** 20} MiB and was not read; ask for less of it`;
-        throw new HttpFailure('too_large', message);
-      }
+      if (size > limit) throw new HttpFailure('too_large', tooLarge(limit));
       const missing = Account.costOf(size) - reserved;
       if (missing < 0) account.release(-missing);
       else if (!account.reserve(missing)) await account.wait(missing, signal);

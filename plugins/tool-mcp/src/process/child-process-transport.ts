@@ -1,11 +1,11 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { Clock, Logger } from '@plugboard/kernel';
-import { Account } from '@plugboard/kernel/contracts';
-import type { McpTransport } from '../protocol/mcp-transport.js';
-import { errorForCut, messageIn } from '../protocol/message-in.js';
+import type { Account } from '@plugboard/kernel/contracts';
+import { errorForCut, messageIn, messageLimit } from '../protocol/message-in.js';
 import { cannotRun } from './cannot-run.js';
 import { environmentOf } from './environment.js';
 import { type Launch, limitedCommand } from './launch.js';
@@ -15,10 +15,6 @@ import { readSlowly } from './rate-limit.js';
 import { readLines } from './read-lines.js';
 import { redactorOf } from './secrets.js';
 
-/** Maximum size of one message, in bytes (R-036). */
-const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Bytes of the largest chunk of a pipe. */
-const CHUNK = 65_536;
 /** Bytes kept of one line of output that is not a message. */
 const MAX_LINE_BYTES = 2048;
 /** Number of last lines kept for the error that reports the end. */
@@ -41,13 +37,19 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
  * An MCP server that runs as a child process and communicates over its standard input and output,
  * one JSON message per line (the "stdio" transport of the MCP specification). The SDK's own stdio
  * transport does not report the exit code, and leaves grandchildren behind.
+ *
+ * 1. It ends once: because the server ended, because this gave up, or because of `close`. `ending`
+ *    then returns the reason, and `onclose` is called. One that could not be opened has ended too.
+ * 2. `close` may be called at any time, repeatedly. It resolves when the server has ended.
  */
-export class ChildProcessTransport implements McpTransport {
+export class ChildProcessTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   onerror?: (error: Error) => void;
   onclose?: () => void;
+  /** The server's name in messages: `"npx"`. */
   readonly peer: string;
-  readonly redact: McpTransport['redact'];
+  /** Removes the secrets of the configuration from a text, because the server may repeat them. */
+  readonly redact: (text: string) => string;
   readonly #launch: Launch;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -78,7 +80,7 @@ export class ChildProcessTransport implements McpTransport {
     this.#clock = clock;
     this.#log = log;
     this.#account = account;
-    this.#limit = Math.min(MAX_MESSAGE_BYTES, Math.floor(account.limit / Account.costOf(1)) - CHUNK);
+    this.#limit = messageLimit(account);
   }
 
   /** @throws Error if the program cannot be started; `ending` then returns the reason. */
@@ -96,10 +98,7 @@ export class ChildProcessTransport implements McpTransport {
       });
       this.#child = child;
       this.#listen(child);
-      await new Promise<void>((resolve, reject) => {
-        child.once('spawn', resolve);
-        child.once('error', reject);
-      });
+      await once(child, 'spawn');
     } catch (error) {
       const why = this.redact(cannotRun(this.#launch, error as NodeJS.ErrnoException));
       this.#end(why);
@@ -128,10 +127,12 @@ export class ChildProcessTransport implements McpTransport {
     return this.#closing;
   }
 
+  /** Why it ended, as a clause: `"npx" exited with code 1`. Undefined while it is open. */
   ending(): string | undefined {
     return this.#ending;
   }
 
+  /** The last lines the server printed, redacted. */
   lastLines(): readonly string[] {
     return this.#lastLines;
   }

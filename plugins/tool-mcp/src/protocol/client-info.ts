@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { Client } from '@modelcontextprotocol/client';
 
 const { version } = createRequire(import.meta.url)('@plugboard/tool-mcp/package.json') as { version: string };
 
@@ -6,3 +7,9 @@ const { version } = createRequire(import.meta.url)('@plugboard/tool-mcp/package.
 export const CLIENT = { name: 'plugboard', version };
 /** The longest delay of a timer: callers set the limits, and the SDKs want one. */
 export const NO_LIMIT = 2 ** 31 - 1;
+
+/** The name and version of the server, for logs. */
+export function serverOf(client: Client): string {
+  const { name, version } = client.getServerVersion() ?? { name: 'unknown', version: '' };
+  return `${name} ${version}`.trim().slice(0, 200);
+}

@@ -1,4 +1,20 @@
 import { type JSONRPCMessage, ProtocolErrorCode, parseJSONRPCMessage } from '@modelcontextprotocol/client';
+import { Account } from '@plugboard/kernel/contracts';
+
+/** Maximum size of one message, in bytes (R-036). */
+const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
+/** Bytes of the largest chunk of a pipe or socket. */
+const CHUNK = 65_536;
+
+/** Bytes of the largest message: no more than the account may hold. */
+export function messageLimit(account: Account, maximum = MAX_MESSAGE_BYTES): number {
+  return Math.min(maximum, Math.floor(account.limit / Account.costOf(1)) - CHUNK);
+}
+
+/** Says that a message was larger. */
+export function tooLarge(limit: number): string {
+  return `the result is larger than ${limit / 2 ** 20} MiB and was not read; ask for less of it`;
+}
 
 /**
  * Parses a line; undefined if it is not a message. An answer with an id but in an unknown form
@@ -38,6 +54,5 @@ const END = /"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 export function errorForCut(beginning: string, end: string, limit: number): JSONRPCMessage | undefined {
   const [, id] = BEGINNING.exec(beginning) ?? END.exec(end) ?? [];
   if (id === undefined) return undefined;
-  const message = `the result is larger than ${limit / 2 ** 20} MiB and was not read; ask for less of it`;
-  return { jsonrpc: '2.0', id: Number(id), error: { code: ProtocolErrorCode.InternalError, message } };
+  return { jsonrpc: '2.0', id: Number(id), error: { code: ProtocolErrorCode.InternalError, message: tooLarge(limit) } };
 }

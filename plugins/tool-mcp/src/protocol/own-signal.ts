@@ -1,3 +1,12 @@
+import type { Clock } from '@plugboard/kernel';
+
+/** A signal that is aborted after some milliseconds, unless cancelled, and with others. */
+export function timeLimit(clock: Clock, milliseconds: number, message: string, ...others: AbortSignal[]) {
+  const late = new AbortController();
+  const timer = clock.after(milliseconds, () => late.abort(new Error(message)));
+  return { signal: AbortSignal.any([late.signal, ...others]), cancel: () => timer.cancel() };
+}
+
 /** The SDKs may never remove their listener from a signal, so each request gets its own signal. */
 export async function withOwnSignal<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted();

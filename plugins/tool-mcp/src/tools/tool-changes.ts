@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Tool } from '@plugboard/kernel';
+import type { ListedTool } from './listed-tools.js';
 
 /** A tool as it was declared, for the audit log. */
 interface Declared {
@@ -14,11 +14,8 @@ export interface ToolChanges {
   readonly removed: readonly string[];
 }
 
-/** A tool's declaration, without what runs it. */
-export type Declaration = Omit<Tool, 'run'>;
-
 /** The digests of tools, by name. */
-export function digestsOf(tools: readonly Declaration[]): ReadonlyMap<string, string> {
+export function digestsOf(tools: readonly ListedTool[]): ReadonlyMap<string, string> {
   return new Map(tools.map((tool) => [tool.name, digestOf(tool)]));
 }
 
@@ -31,7 +28,7 @@ export function toolChanges(before: ReadonlyMap<string, string>, after: Readonly
   return added.length + changed.length + removed.length === 0 ? undefined : { added, changed, removed };
 }
 
-function digestOf({ name, description, inputSchema, effect }: Declaration): string {
+function digestOf({ name, description, inputSchema, effect }: ListedTool): string {
   const declaration = JSON.stringify({ name, description, inputSchema, effect }, sorted);
   return `sha256:${createHash('sha256').update(declaration).digest('hex')}`;
 }

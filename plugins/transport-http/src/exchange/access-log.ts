@@ -54,10 +54,12 @@ export class AccessLog {
 
 /**
  * Whether anybody could have sent the request, any number of times: it was refused before
- * authentication succeeded, its route is public, or, on an open server, it has no route.
+ * authentication succeeded, its route is public and verified no credential itself, or, on an open
+ * server, it has no route.
  */
-function isUnauthenticated({ principal, match }: Exchange): boolean {
-  return principal === undefined || principal === ANONYMOUS || (principal === OPEN && match === undefined);
+function isUnauthenticated({ principal, match, logFields }: Exchange): boolean {
+  if (principal === ANONYMOUS) return logFields.token_name === undefined;
+  return principal === undefined || (principal === OPEN && match === undefined);
 }
 
 function forbidden({

@@ -120,7 +120,10 @@ export interface HttpRequest {
   readonly bodyLimit: number;
   /** Lets go of `body` and `rawBody`, for a route that has read them and is not done yet. */
   dropBody(): void;
-  /** Adds fields to the access log line of this request, for example `agent`, `steps`. */
+  /**
+   * Adds fields to the access log line of this request, for example `agent`, `steps`. A public
+   * route that has verified a credential adds its name as `token_name`: then each request has a line.
+   */
   note(fields: Readonly<Record<string, string | number | boolean | undefined>>): void;
 }
 

@@ -2,7 +2,7 @@ import { type AuthProvider, createRedactor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { LogThrottle } from '../../src/exchange/log-throttle.js';
-import plugin from '../../src/index.js';
+import plugin, { type HttpRoute } from '../../src/index.js';
 import { ask } from '../support/ask.js';
 import { get } from '../support/routes.js';
 import { serve } from '../support/serve.js';
@@ -43,6 +43,18 @@ t.test('R-101 requests refused for their Host or Origin are throttled in the acc
   await served.stop();
   t.equal(served.requests().length, 1);
   t.equal(served.logs.filter(({ event }) => event === 'forbidden').length, 1);
+});
+
+t.test('a public route that has verified a credential has a line for each request', async (t) => {
+  const handle: HttpRoute['handle'] = ({ headers, note }) => {
+    if (headers['x-secret'] === 'right') note({ token_name: 'desk' });
+    return { status: 200, body: {} };
+  };
+  const served = await serve(t, { routes: [get('/hook', handle, 'public')] });
+  for (const secret of ['wrong', 'right', 'right', 'wrong']) await ask(`${served.url}/hook`, { headers: { 'x-secret': secret } });
+  await served.stop();
+  t.match(served.requests(), [{ address: '127.0.0.1' }, { token_name: 'desk', address: undefined }, { token_name: 'desk' }]);
+  t.equal(served.requests().length, 3);
 });
 
 t.test('R-101 each source is throttled separately', async (t) => {

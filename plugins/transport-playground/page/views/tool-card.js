@@ -1,6 +1,7 @@
 import { html, nothing } from 'lit/html.js';
-import { activityOf, nameOf } from '../nested-turns.js';
+import { activityOf } from '../nested-turns.js';
 import { waitingCalls } from '../turn.js';
+import { nameOf } from '../turn-items.js';
 import { copyButton, count, duration, icon, pretty, preview } from './parts.js';
 import './markdown-text.js';
 

@@ -32,7 +32,7 @@ export class HttpReceiver {
       access: 'public',
       body: 'bytes',
       startsWork: true,
-      handle: (request) => this.#handle(request),
+      handle: (request) => this.#handle(request, entry),
     };
   }
 
@@ -45,7 +45,7 @@ export class HttpReceiver {
     this.#receiving = undefined;
   }
 
-  async #handle({ body, headers }: HttpRequest): Promise<HttpReply> {
+  async #handle({ body, headers, note }: HttpRequest, entry: string): Promise<HttpReply> {
     const receiving = this.#receiving;
     if (receiving === undefined) throw new HttpError(503, 'The channel does not run.', { code: 'unavailable' });
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(body as Uint8Array);
@@ -56,6 +56,7 @@ export class HttpReceiver {
       throw new HttpError(401, 'The signature is wrong, or older than five minutes.', { code: 'invalid_signature' });
     }
     this.#isForged = false;
+    note({ token_name: entry });
     const delivered = parsed(text, String(headers['content-type']));
     if (delivered === undefined) throw new HttpError(400, 'The body is not an object.', { code: 'invalid_body' });
     if (delivered.type === 'url_verification') return { status: 200, body: { challenge: String(delivered.challenge) } };

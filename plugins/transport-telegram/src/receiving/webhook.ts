@@ -37,7 +37,7 @@ export class Webhook {
       access: 'public',
       body: 'json',
       startsWork: true,
-      handle: (request) => this.#handle(request),
+      handle: (request) => this.#handle(request, entry),
     };
   }
 
@@ -70,11 +70,12 @@ export class Webhook {
     }
   }
 
-  async #handle({ headers, body }: HttpRequest): Promise<{ readonly status: number; readonly body: object }> {
+  async #handle(request: HttpRequest, entry: string): Promise<{ readonly status: number; readonly body: object }> {
     const { updates, config } = this.#deps;
-    if (!isSecret(headers[SECRET_HEADER], config.webhookSecret))
+    if (!isSecret(request.headers[SECRET_HEADER], config.webhookSecret))
       throw new HttpError(401, `The header ${SECRET_HEADER} is not the secret of this webhook.`, { code: 'unauthorized' });
-    const update = body as Update;
+    request.note({ token_name: entry });
+    const update = request.body as Update;
     if (!Number.isSafeInteger(update.update_id)) throw new HttpError(400, 'The body is not an update of Telegram.');
     try {
       await updates.take([update]);

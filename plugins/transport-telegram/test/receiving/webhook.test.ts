@@ -1,5 +1,6 @@
 import { eventually } from '@plugboard/testing';
 import type { HttpError, HttpRequest } from '@plugboard/transport-http';
+import { testHttpRequest } from '@plugboard/transport-http/testing';
 import type { Update } from 'grammy/types';
 import t from 'tap';
 import { openPlatform } from '../support/open-platform.js';
@@ -10,7 +11,7 @@ const URL = 'https://agents.example.com/channels/telegram';
 const WEBHOOK = { mode: 'webhook', webhookSecret: SECRET, webhookUrl: URL } as const;
 
 function requestOf(body: object, secret: string | undefined = SECRET): HttpRequest {
-  return { headers: { 'x-telegram-bot-api-secret-token': secret }, body } as unknown as HttpRequest;
+  return testHttpRequest({ headers: { 'x-telegram-bot-api-secret-token': secret }, body });
 }
 
 t.test('TG-10 the webhook is set, and nothing polls', async (t) => {
@@ -41,7 +42,7 @@ t.test('TG-10 an update is taken once, and only with the secret', async (t) => {
   await eventually(() => events.length === 1);
   const update: Update = { update_id: 1, ...messageOf({ text: 'Hello' }) };
   for (const secret of ['', 'a-secret-of-20-charS', `${SECRET}x`]) t.equal(await post(update, secret), 401);
-  t.equal(await statusOf({ headers: {}, body: update } as unknown as HttpRequest), 401);
+  t.equal(await statusOf(testHttpRequest({ body: update })), 401);
   t.equal(await post({ hello: 1 }), 400);
   t.equal(messages.length, 0);
   t.equal(await post(update), 200);

@@ -131,8 +131,9 @@ export async function nested(t: Test, browser: Browser): Promise<void> {
     await page.agent.selectOption('chief');
     app.models.enqueue(ASK, { toolCalls: [lookUp('bees')] }, { text: 'Two bees.' }, { text: 'There are two.' });
     await page.ask('Count the bees');
-    const card = page.page.locator('.answer > .tool[data-status=waiting]');
-    t.match(await card.innerText(), /research › desk\/?lookup\s+topic: "bees"/);
+    const card = page.page.locator('.answer > .tool');
+    t.equal(await card.getAttribute('data-status'), 'waiting', 'the call of the chief waits, and is there once');
+    t.match(await card.innerText(), /research › desk\/?lookup\s+topic: "bees"\s+needs approval/);
     await page.page.reload();
     await page.settled();
     t.match(await card.innerText(), /research › desk\/?lookup\s+topic: "bees"/, 'after a reload');

@@ -1,20 +1,20 @@
 import { Client, type Request, type RequestOptions } from '@modelcontextprotocol/client';
 import type { ToolCall } from '@plugboard/kernel';
 import { noAnswerInTime, otherProtocol } from '../errors/errors.js';
-import { ANY_RESULT } from './any-result.js';
-import { CLIENT, NO_LIMIT } from './client-info.js';
-import type { ConnectionEvents, McpConnection } from './mcp-connection.js';
-import type { McpTransport } from './mcp-transport.js';
-import { withOwnSignal } from './own-signal.js';
-import { progressOf } from './progress.js';
-import { readList, type ToolList } from './tool-list.js';
+import { ANY_RESULT } from '../protocol/any-result.js';
+import { CLIENT, NO_LIMIT, serverOf } from '../protocol/client-info.js';
+import type { ConnectionEvents, McpConnection } from '../protocol/mcp-connection.js';
+import { withOwnSignal } from '../protocol/own-signal.js';
+import { progressOf } from '../protocol/progress.js';
+import { readList, type ToolList } from '../protocol/tool-list.js';
+import type { ChildProcessTransport } from './child-process-transport.js';
 
-/** One MCP session over one transport, from `initialize` to its end. */
-export class Connection implements McpConnection {
-  readonly #transport: McpTransport;
+/** A server that runs as a child process: one session, from `initialize` to its end. */
+export class ProcessConnection implements McpConnection {
+  readonly #transport: ChildProcessTransport;
   readonly #client = new Client(CLIENT);
 
-  constructor(transport: McpTransport, events: ConnectionEvents) {
+  constructor(transport: ChildProcessTransport, events: ConnectionEvents) {
     this.#transport = transport;
     this.#client.onclose = events.ended;
     this.#client.onerror = events.violation;
@@ -26,10 +26,8 @@ export class Connection implements McpConnection {
     return withOwnSignal(signal, (signal) => this.#client.connect(this.#transport, { signal, timeout: NO_LIMIT }));
   }
 
-  /** The name and version of the server, for logs. */
   get server(): string {
-    const { name, version } = this.#client.getServerVersion() ?? { name: 'unknown', version: '' };
-    return `${name} ${version}`.trim().slice(0, 200);
+    return serverOf(this.#client);
   }
 
   async list(signal: AbortSignal): Promise<ToolList> {
