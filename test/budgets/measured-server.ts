@@ -79,9 +79,14 @@ export class MeasuredServer {
    * round.
    *
    * @param run runs so many turns, one after the other.
+   * @param isEnough whether a cost is so low that no further round is needed.
    * @returns undefined if the bytes cannot be counted, because V8 collected garbage each time.
    */
-  async measure(run: (turns: number) => Promise<void>, turns: number): Promise<Cost | undefined> {
+  async measure(
+    run: (turns: number) => Promise<void>,
+    turns: number,
+    isEnough: (cost: Cost) => boolean,
+  ): Promise<Cost | undefined> {
     let lowest: Cost | undefined;
     for (let round = 0; round < ROUNDS; round++) {
       await this.#ask('startAllocating');
@@ -95,6 +100,7 @@ export class MeasuredServer {
       await eventually(() => this.#lines - before >= turns);
       const cost = eachOf({ bytes, ...counts, lines: this.#lines - before }, (_, total) => Math.floor(total / turns));
       lowest = eachOf(cost, (name, value) => Math.min(value, lowest?.[name] ?? value));
+      if (isEnough(lowest)) break;
     }
     return lowest;
   }

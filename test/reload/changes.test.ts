@@ -90,7 +90,7 @@ t.test('rule 8: a turn that waits in its session begins with the configuration o
   await first.until('one');
   await gone.until('x');
   const waits = [app.chat(saying('b', { session_id: 's' })), app.chat(saying('b', { model: 'other', session_id: 's' }))] as const;
-  await new Promise((resolve) => setTimeout(resolve, 200)); // until both wait
+  await app.chat(saying('c')); // whose whole way begins after theirs: both wait
   await reload(app, base + agents('  assistant: { model: fast, system: You are the second. }\n'));
   gate.resolve();
   await Promise.all([first.end(), gone.end()]);

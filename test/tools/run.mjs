@@ -5,13 +5,14 @@
 // `short` runs all files but those named `….long.test.ts`. `long` runs those, and plays the games
 // of chance (test/support/rounds.ts) for longer. `soak` plays these games at full length.
 //
-// A process costs more than most test files: up to GROUP files of a package share one.
+// A process takes a second before its first test, which is more than most test files take: up to
+// GROUP files share one, those of a package with each other and with the packages beside it.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
-const GROUP = 10;
+const GROUP = 20;
 /** More processes than cores, because tests also wait. */
 const JOBS = { short: 3, long: 2, soak: 1 };
 /** Seconds for a group; each file has its own limit, see group.mjs. */
@@ -32,14 +33,12 @@ const files = globSync(['test/**/*.test.ts', 'plugins/*/test/**/*.test.ts', 'ker
   .filter((file) => positionals.length === 0 || positionals.some((start) => file.startsWith(start)))
   .filter(selected)
   .toSorted();
-const packages = Object.groupBy(files, (file) => /^(?:(?:plugins|test)\/[^/]+(?=\/)|\w+)/.exec(file)[0]);
+const subjects = Object.groupBy(files, (file) => /^test(?:\/[^/]+(?=\/))?/.exec(file)?.[0] ?? 'unit');
 
 rmSync(join(root, folder), { recursive: true, force: true });
 mkdirSync(join(root, folder), { recursive: true });
 // tap runs them by name. Tests of whole servers take the longest, so they come first.
-const groups = Object.entries(packages).flatMap(([name, files]) =>
-  writeGroups(name.startsWith('test') ? name : `unit/${name}`, files),
-);
+const groups = Object.entries(subjects).flatMap(([name, files]) => writeGroups(name, files));
 
 const options = [`--jobs=${JOBS[values.length]}`, `--timeout=${TIMEOUT}`];
 if (!values.coverage) options.push('--disable-coverage');
@@ -54,8 +53,9 @@ process.exitCode = status ?? 1;
 function writeGroups(name, files) {
   const count = Math.ceil(files.length / GROUP);
   return Array.from({ length: count }, (_, index) => {
-    const path = `${folder}/${name.replaceAll('/', '-')}${count > 1 ? `-${index + 1}` : ''}.mjs`;
-    const share = files.filter((_, position) => position % count === index);
+    const number = count > 1 ? `-${String(index + 1).padStart(2, '0')}` : '';
+    const path = `${folder}/${name.replaceAll('/', '-')}${number}.mjs`;
+    const share = files.slice(Math.ceil((index * files.length) / count), Math.ceil(((index + 1) * files.length) / count));
     writeFileSync(
       join(root, path),
       `import { run } from '../../test/tools/group.mjs';\nawait run(${JSON.stringify(share, null, 2)});\n`,

@@ -199,19 +199,20 @@ t.test(
   'OAS-12 a document of 5,000 operations loads in 3 s of CPU and 100 MiB, and only what is selected is declared',
   async (t) => {
     const document = largeDocument(5_000);
-    for (const [format, text] of Object.entries({ JSON: JSON.stringify(document), YAML: dump(document, { noRefs: true }) })) {
-      for (const operations of [['thing1', 'thing4998'], undefined]) {
-        const what = `${format}, ${operations?.length ?? 'all'}`;
-        const held = heapUsed();
-        const before = process.cpuUsage();
-        const config = { openapi: 'x', headers: {}, responseLimit: '1mb', operations } as const;
-        const loaded = loadOperations(text, config, () => {});
-        const { user, system } = process.cpuUsage(before);
-        // It takes about 1 s. Beside other processes the same work takes several times as much.
-        t.ok((user + system) / 1e6 < 15, `${what}: ${((user + system) / 1e6).toFixed(2)} s`);
-        t.ok(heapUsed() - held < (operations ? 10 : 100) * 2 ** 20, `${what}: ${heapUsed() - held} bytes`);
-        t.equal(loaded.operations.length, operations?.length ?? 5_000);
-      }
+    for (const [text, operations] of [
+      [JSON.stringify(document), undefined],
+      [dump(document, { noRefs: true }), ['thing1', 'thing4998']],
+    ] as const) {
+      const what = `${text.slice(0, 8)}…, ${operations?.length ?? 'all'}`;
+      const held = heapUsed();
+      const before = process.cpuUsage();
+      const config = { openapi: 'x', headers: {}, responseLimit: '1mb', operations } as const;
+      const loaded = loadOperations(text, config, () => {});
+      const { user, system } = process.cpuUsage(before);
+      // It takes about 1 s. Beside other processes the same work takes several times as much.
+      t.ok((user + system) / 1e6 < 15, `${what}: ${((user + system) / 1e6).toFixed(2)} s`);
+      t.ok(heapUsed() - held < (operations ? 10 : 100) * 2 ** 20, `${what}: ${heapUsed() - held} bytes`);
+      t.equal(loaded.operations.length, operations?.length ?? 5_000);
     }
   },
 );

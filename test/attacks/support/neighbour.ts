@@ -16,7 +16,7 @@ interface NeighbourOptions {
   readonly token?: string;
   readonly model?: string;
   readonly connections?: number;
-  /** Milliseconds between two turns. */
+  /** Milliseconds between two turns: time for the server, and for other tests. */
   readonly pause?: number;
   /** Whether its answers are streams. Each must arrive to its end. */
   readonly streams?: boolean;
@@ -38,7 +38,7 @@ export class Neighbour {
   #stopped = false;
 
   constructor(server: ServerProcess, options: NeighbourOptions = {}) {
-    const { token, model = 'assistant', connections = 2, streams = false, pause = 0 } = options;
+    const { token, model = 'assistant', connections = 2, streams = false, pause = 5 } = options;
     this.#server = server;
     this.#pause = pause;
     this.#headers = {
@@ -74,7 +74,7 @@ export class Neighbour {
       } catch {
         this.#fail('connection');
       }
-      if (this.#pause > 0) await wait(this.#pause);
+      await wait(this.#pause);
     }
   }
 

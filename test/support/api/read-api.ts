@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
@@ -50,7 +50,7 @@ const INTERNAL = './internal';
 
 const printer = ts.createPrinter({ removeComments: true });
 
-/** Reads what a package exports, by the declarations that the compiler emits for its sources. */
+/** Reads what a package exports, by the declarations that the last build wrote. */
 export function readApi(packageDir: string): readonly ApiModule[] {
   const manifest = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8')) as {
     readonly name: string;
@@ -61,8 +61,11 @@ export function readApi(packageDir: string): readonly ApiModule[] {
       ? []
       : [{ specifier: join(manifest.name, path), file: join(packageDir, target['@plugboard/source'] ?? '') }],
   );
-  const program = createProgram(packageDir);
-  const emitted = emitDeclarations(program);
+  const program = createProgram(
+    packageDir,
+    entries.map(({ file }) => file),
+  );
+  const emitted = builtDeclarations(packageDir, program);
   const checker = program.getTypeChecker();
   const modules = entries.map(({ specifier, file }) => ({ specifier, file, symbols: symbolsOf(checker, program, file) }));
   const exported = new Set(modules.flatMap(({ symbols }) => symbols.map(({ symbol }) => symbol.name)));
@@ -97,31 +100,30 @@ function unnamedTypes(
   return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function createProgram(packageDir: string): ts.Program {
+/** A program of import paths. Their own imports are enough to find what they export. */
+function createProgram(packageDir: string, files: readonly string[]): ts.Program {
   const configFile = join(packageDir, 'tsconfig.json');
-  const { options, fileNames } = ts.parseJsonConfigFileContent(
+  const { options } = ts.parseJsonConfigFileContent(
     ts.readConfigFile(configFile, ts.sys.readFile).config,
     ts.sys,
     packageDir,
     undefined,
     configFile,
   );
-  return ts.createProgram(fileNames, { ...options, composite: false, declarationMap: false, sourceMap: false });
+  return ts.createProgram(files, { ...options, composite: false });
 }
 
-/** The emitted declarations by the path of their source file. */
-function emitDeclarations(program: ts.Program): ReadonlyMap<string, ts.SourceFile> {
-  const emitted = new Map<string, ts.SourceFile>();
-  program.emit(
-    undefined,
-    (path, text, _mark, _onError, sources) => {
-      const [source] = sources ?? [];
-      if (source) emitted.set(source.fileName, ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
-    },
-    undefined,
-    true,
+/** The declarations of the last build by the path of their source file. */
+function builtDeclarations(packageDir: string, program: ts.Program): ReadonlyMap<string, ts.SourceFile> {
+  const [sources, built] = [join(packageDir, 'src/'), join(packageDir, 'dist/')];
+  const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(sources));
+  return new Map(
+    files.map(({ fileName }) => {
+      const path = join(built, fileName.slice(sources.length).replace(/\.ts$/, '.d.ts'));
+      if (!existsSync(path)) throw new Error(`${path} is missing: run "npm run build"`);
+      return [fileName, ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true)];
+    }),
   );
-  return emitted;
 }
 
 function symbolsOf(checker: ts.TypeChecker, program: ts.Program, file: string): { name: string; symbol: ts.Symbol }[] {
