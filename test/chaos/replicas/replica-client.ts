@@ -65,7 +65,10 @@ export class ReplicaClient {
     this.#random = random;
   }
 
-  /** Sends one turn, to the room's session unless another is named. @returns the attempt as it ended. */
+  /**
+   * Sends one turn, to the room's session unless another is named.
+   * @returns the attempt as it ended.
+   */
   async turn(session = this.room.nextSession()): Promise<TimedAttempt> {
     const kind = KINDS[Math.floor(this.#random() * KINDS.length)] ?? 'plain';
     // The order of turns is only known up to one whose outcome is not: what follows has another
