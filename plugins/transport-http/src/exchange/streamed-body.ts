@@ -66,9 +66,10 @@ export class StreamedBody {
     if (!socket.writable) return false; // the caller has left, and `close` follows
     socket.cork();
     process.nextTick(uncork, socket);
-    const bytes = Buffer.byteLength(text);
-    const item = chunkedEncoding ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
-    return socket.write(item, bytes === text.length ? ASCII : 'utf8');
+    const item = chunkedEncoding ? chunkOf(text, text.length) : text;
+    // Counted as it is written: V8 copies the parts of a text once for both.
+    if (Buffer.byteLength(item) === item.length) return socket.write(item, ASCII);
+    return socket.write(chunkedEncoding ? chunkOf(text, Buffer.byteLength(text)) : text, 'utf8');
   }
 
   /** Resolves when the socket has room again, or the caller has disconnected. */
@@ -86,6 +87,10 @@ export class StreamedBody {
     this.#returned?.catch(() => {}); // `send` awaits and throws it
     this.#wake?.();
   }
+}
+
+function chunkOf(text: string, bytes: number): string {
+  return `${bytes.toString(16)}\r\n${text}\r\n`;
 }
 
 function uncork(socket: Socket): void {

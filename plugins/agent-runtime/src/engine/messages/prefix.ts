@@ -9,8 +9,6 @@ export function prefixOf(messages: readonly Message[], tools: readonly ToolDecla
   return prefix;
 }
 
-const prefixes = new WeakMap<Message, { readonly before: string; readonly prefix: string }>();
-
 /**
  * The digest of a request with one more message. It is kept with the message: the requests of a
  * conversation begin alike, so each of them digests its last messages only.
@@ -18,23 +16,35 @@ const prefixes = new WeakMap<Message, { readonly before: string; readonly prefix
  * @param before the digest without the message.
  */
 export function prefixWith(before: string, message: Message): string {
-  const known = prefixes.get(message);
-  if (known?.before === before) return known.prefix;
-  const prefix = hash('sha256', before + digestOf(message), 'base64url').slice(0, 22);
-  prefixes.set(message, { before, prefix });
-  return prefix;
+  const known = digested(message);
+  if (known.before !== before) {
+    known.before = before;
+    known.prefix = hash('sha256', before + known.digest, 'base64url').slice(0, 22);
+  }
+  return known.prefix;
 }
-
-const digests = new WeakMap<object, string>();
 
 /** Each message is digested once, and so is the list of an agent's tools. */
 export function digestOf(value: object): string {
-  let digest = digests.get(value);
-  if (digest === undefined) {
-    digest = hash('sha256', JSON.stringify(value, withSortedKeys), 'base64url');
-    digests.set(value, digest);
+  return digested(value).digest;
+}
+
+interface Digested {
+  readonly digest: string;
+  /** Of a message: the digest of the last request up to it, without it and with it. */
+  before: string;
+  prefix: string;
+}
+
+const digests = new WeakMap<object, Digested>();
+
+function digested(value: object): Digested {
+  let known = digests.get(value);
+  if (!known) {
+    known = { digest: hash('sha256', JSON.stringify(value, withSortedKeys), 'base64url'), before: '', prefix: '' };
+    digests.set(value, known);
   }
-  return digest;
+  return known;
 }
 
 /** A store may return the keys of an object in another order. */

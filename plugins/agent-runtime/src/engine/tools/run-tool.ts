@@ -83,16 +83,6 @@ interface ToolRunOptions {
   onAborted(ended: Promise<void>): void;
 }
 
-/** What is known of a call while it runs. */
-interface Attempt {
-  /** What became of the attempt before, if its answer was lost. */
-  readonly lost: ToolOutcome | undefined;
-  /** Whether the tool has been called. */
-  hasBegun: boolean;
-  /** Whether the tool says that the answer was lost. */
-  isLost: boolean;
-}
-
 /**
  * Runs one tool call and its interceptors within the limits of the tool's entry. A failure of the
  * tool or of an interceptor is an outcome for the model. A call whose answer is lost is settled
@@ -114,19 +104,20 @@ export async function runTool(
   if (lost && !canSettle(tool)) return lost;
   const current: Attempt = { lost, hasBegun: false, isLost: false };
   const abort = new AbortController();
-  const stopped = Promise.withResolvers<ToolOutcome>();
+  /** Settled by what comes first: the tool, its time limit, or the end of the turn. */
+  const first = Promise.withResolvers<ToolOutcome | Postponed>();
   let isOver = false;
   let outcome: ToolOutcome | Postponed;
   const onTurnEnd = () => {
     abort.abort(turnSignal.reason);
-    stopped.reject(turnSignal.reason);
+    first.reject(turnSignal.reason);
   };
   turnSignal.addEventListener('abort', onTurnEnd, { once: true });
   const timer = clock.after(limits.timeout, () => {
     const late = `The tool did not finish within ${limits.timeout / 1000} s and was stopped.`;
     abort.abort(new Error(late));
     const isUnknown = current.hasBegun && tool.effect !== 'read';
-    stopped.resolve(isUnknown ? lostAnswer(tool, late) : (lost ?? toolError(late)));
+    first.resolve(isUnknown ? lostAnswer(tool, late) : (lost ?? toolError(late)));
   });
   // Progress after the end of the call is dropped.
   const progress = (message: string, fraction?: number) => {
@@ -136,14 +127,15 @@ export async function runTool(
   const { entry, asks } = tool;
   const asked = asks && options.onAsking({ call: own, entry, asks });
   const running = attempt(tool, input, own, options, current);
+  const ended = running.then(first.resolve);
   try {
-    outcome = await Promise.race([running, stopped.promise]);
+    outcome = await first.promise;
   } finally {
     isOver = true;
     asked?.end();
     timer.cancel();
     turnSignal.removeEventListener('abort', onTurnEnd);
-    if (abort.signal.aborted) onAborted(running.then(() => {}));
+    if (abort.signal.aborted) onAborted(ended);
   }
   if (asked?.waiting) return new Postponed(completeArguments(input, tool.tool.inputSchema), asked.waiting);
   if (outcome instanceof Postponed || outcome.effect === undefined) return outcome;
