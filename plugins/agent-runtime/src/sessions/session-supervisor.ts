@@ -112,7 +112,7 @@ export class SessionSupervisor {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
     if (quarantined) turn.requestEnd(quarantined);
-    else this.use(id).submit(turn);
+    else this.use(id, name).submit(turn);
     if (this.#watches.size > 0) this.#show(name, turn);
   }
 
@@ -183,8 +183,7 @@ export class SessionSupervisor {
   }
 
   /** Returns the session's actor and marks it as used. */
-  use(id: SessionId): SessionActor {
-    const name = nameOf(id);
+  use(id: SessionId, name = nameOf(id)): SessionActor {
     const actor = this.#actors.get(name) ?? this.#activate(name, id);
     actor.usedAt = this.#context.clock.monotonic();
     if (actor.usedAt - actor.orderedAt >= ORDER_EVERY) {

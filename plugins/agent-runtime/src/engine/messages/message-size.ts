@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import type { ContentPart, RefusalPart, ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Estimated bytes of JSON text per token. */
-const BYTES_PER_TOKEN = 4;
+export const BYTES_PER_TOKEN = 4;
 
 /**
  * Estimated tokens of a part that is not text, regardless of its bytes: about the most that

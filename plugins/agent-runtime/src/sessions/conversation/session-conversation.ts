@@ -59,14 +59,14 @@ export class SessionConversation implements TurnConversation {
     assertNotFull(stored);
     const { turns = stored.turns } = request.session ?? {};
     if (turns !== stored.turns) throw sessionMoved(stored.turns);
-    const asked = { ...request, account: task.account };
-    const settled = await settleOpenCalls(records, asked, history.id, stored.messages);
+    const settling = settleOpenCalls(records, request, task.account, history.id, stored.messages);
+    const settled = settling instanceof Promise ? await settling : settling;
     const { system } = settled;
     const resumed = resumedConversation(parent);
     const added = resumed ? [...settled.added, ...resumed.earlier, ...resumed.results] : settled.added;
     const { calls } = resumed ?? settled;
-    const budget = budgetFor(this.#context, [...system, ...added]);
-    const made = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
+    const budget = budgetFor(this.#context, after(system, added));
+    const made = makeTurn(this.#context, after(system, historyView(stored, added, agent.history.policy, budget)));
     const turn = calls.params ? { ...made, params: calls.params } : made;
     const isIdle = calls === NOTHING_OPEN && toolbox === NO_TOOLS;
     // The calls of a child are kept with the call that asked it.
@@ -110,7 +110,7 @@ export class SessionConversation implements TurnConversation {
     const summarized = await summarizing;
     this.#turn = { ...this.#loaded, stored: summarized.stored };
     const view = historyView(summarized.stored, added, agent.history.policy, budget);
-    return { turn: { ...turn, messages: [...system, ...view] }, usage: summarized.usage, conversation, pending };
+    return { turn: { ...turn, messages: after(system, view) }, usage: summarized.usage, conversation, pending };
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
@@ -167,6 +167,11 @@ export class SessionConversation implements TurnConversation {
     const due = dueSummary(stored, added, this.#context.agent.history.policy, budget);
     return due && summarize(this.#context, turn, this.#history, stored, due);
   }
+}
+
+/** Messages after the system messages of a request, which has none as a rule. */
+function after(system: readonly Message[], messages: readonly Message[]): readonly Message[] {
+  return system.length === 0 ? messages : [...system, ...messages];
 }
 
 function sessionMoved(turns: number): TurnError {

@@ -10,6 +10,7 @@ import {
 } from '@plugboard/kernel/contracts';
 import type { TurnMemory } from '../../engine/limits/turn-memory.js';
 import { bytesOf } from '../../engine/messages/message-size.js';
+import { TokenCount } from '../history/token-count.js';
 import type { SessionStorage } from '../store/session-storage.js';
 
 /**
@@ -21,6 +22,7 @@ const SUMMARY_COOLDOWN = 4;
 /** A conversation in memory. A commit appends the messages of its turn to it. */
 export interface LoadedSession extends StoredSession {
   readonly messages: Message[];
+  readonly count: TokenCount;
 }
 
 /** The conversation of an active session, cached between turns. */
@@ -81,7 +83,13 @@ export class SessionHistory {
    *   reason.
    */
   async current(account: Account, signal: AbortSignal, version?: number): Promise<LoadedSession> {
-    return (await this.#reuse(account, version)) ?? (await this.#load(account, signal));
+    const known = this.#known;
+    if (!known) return this.#load(account, signal);
+    const current = version ?? (await this.#storage.call((store) => store.version(this.id), 'version', this.id));
+    this.release();
+    const bytes = Account.costOf(known.bytes);
+    if (current !== known.version || !account.reserve(bytes)) return this.#load(account, signal);
+    return this.#use(known, account, bytes);
   }
 
   /** The turn has ended. The conversation is kept for the next one, while there is memory. */
@@ -90,17 +98,6 @@ export class SessionHistory {
     this.#reservation = undefined;
     if (!this.#isStored) this.#isStored = undefined; // it may be created between turns
     this.#report();
-  }
-
-  /** Returns the cached conversation, if the store is at its version and the account has memory. */
-  async #reuse(account: Account, leased: number | undefined): Promise<LoadedSession | undefined> {
-    const known = this.#known;
-    if (!known) return undefined;
-    const version = leased ?? (await this.#storage.call((store) => store.version(this.id), 'version', this.id));
-    this.release();
-    const bytes = Account.costOf(known.bytes);
-    if (version !== known.version || !account.reserve(bytes)) return undefined;
-    return this.#use(known, account, bytes);
   }
 
   async #load(account: Account, signal: AbortSignal): Promise<LoadedSession> {
@@ -112,8 +109,8 @@ export class SessionHistory {
     if (stored.bytes > expected) account.require(Account.costOf(stored.bytes - expected));
     else account.release(Account.costOf(expected - stored.bytes));
     // Messages of a store may be frozen, and then could not keep their sizes and texts.
-    const loaded = { ...stored, messages: stored.messages.map((message) => ({ ...message })) };
-    return this.#use(loaded, account, Account.costOf(stored.bytes));
+    const messages = stored.messages.map((message) => ({ ...message }));
+    return this.#use({ ...stored, messages, count: new TokenCount() }, account, Account.costOf(stored.bytes));
   }
 
   #use(loaded: LoadedSession, account: Account, bytes: number): LoadedSession {
@@ -148,7 +145,8 @@ export class SessionHistory {
    * @throws TurnError if the store fails. The cache is then dropped: how much of the commit took
    *   effect is unknown.
    */
-  async commit({ version, turns, messages, bytes, summary }: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
+  async commit(before: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
+    const { version, turns, messages, bytes } = before;
     this.#known = undefined;
     let committed: LoadedSession | undefined;
     try {
@@ -156,7 +154,7 @@ export class SessionHistory {
       this.#isStored = true;
       messages.push(...turn.messages);
       const added = turn.messages.reduce((sum, message) => sum + bytesOf(message), 0);
-      committed = { version: version + 1, turns: turns + 1, messages, bytes: bytes + added, summary };
+      committed = { ...before, version: version + 1, turns: turns + 1, bytes: bytes + added };
     } finally {
       this.#cache(committed);
     }

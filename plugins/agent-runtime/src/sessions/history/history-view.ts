@@ -1,10 +1,15 @@
 import type { Message } from '@plugboard/kernel';
 import { type StoredSession, type Summary, TurnError, withSummary } from '@plugboard/kernel/contracts';
 import type { HistoryOptions } from '../../engine/directory/agent.js';
-import { estimateTokens } from '../../engine/messages/message-size.js';
+import { BYTES_PER_TOKEN, estimateTokens } from '../../engine/messages/message-size.js';
 import { type HistoryBudget, newestTurns, nextStep, startsWithToolResults } from '../../engine/messages/newest-turns.js';
+import type { TokenCount } from './token-count.js';
 
-export type StoredMessages = Pick<StoredSession, 'messages' | 'summary'>;
+export interface StoredMessages extends Pick<StoredSession, 'messages' | 'summary'> {
+  /** The size of all messages as JSON, and their tokens. Absent where they are not kept. */
+  readonly bytes?: number;
+  readonly count?: TokenCount;
+}
 
 /** @param tokens available for stored messages in a request to the model. */
 export function historyBudget({ maxMessages, maxTokens }: HistoryOptions, tokens: number): HistoryBudget {
@@ -34,7 +39,7 @@ export function historyView(
     const start = newestTurns(messages, summary.messages, added, beside);
     if (beside.tokens >= 0) return withSummary(summary.text, [...messages.slice(start), ...added]);
   }
-  const start = newestTurns(messages, 0, added, budget);
+  const start = fitsWhole(stored, budget) ? 0 : newestTurns(messages, 0, added, budget);
   if (policy === 'error' && budget.tokens < 0) {
     throw new TurnError('context_length_exceeded', 'The message exceeds the context window of the model.');
   }
@@ -44,7 +49,18 @@ export function historyView(
       'The conversation exceeds the context window of the model; start a new session.',
     );
   }
-  return [...messages.slice(nextStep(messages, start)), ...added];
+  const view = messages.slice(nextStep(messages, start));
+  view.push(...added);
+  return view;
+}
+
+/**
+ * Whether the whole conversation fits, as most do. This takes the same time for every length. One
+ * that is much too long by its size is not counted.
+ */
+function fitsWhole({ messages, bytes, count }: StoredMessages, budget: HistoryBudget): boolean {
+  if (bytes === undefined || bytes > budget.tokens * BYTES_PER_TOKEN || messages.length > budget.messages) return false;
+  return count !== undefined && count.of(messages) <= budget.tokens;
 }
 
 /** Estimated tokens of a summary in front of a conversation, at most. */

@@ -3,6 +3,8 @@ import type { ToolMessage } from '@plugboard/kernel/contracts';
 import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import { withoutExtras } from '../../engine/messages/extra.js';
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The messages of a request to a session. */
 interface SessionInput {
   /** System messages: they apply to this turn and are not stored. */
@@ -23,12 +25,13 @@ interface SessionInput {
 export function newMessages(
   history: readonly Message[],
   request: readonly Message[],
-  kept: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = NONE,
   mayBeEmpty = false,
 ): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
   const start = startOfNew(history, request);
-  const all = request.flatMap(({ role }, index) => (index >= start && role !== 'system' ? [index] : []));
+  const all: number[] = [];
+  for (let index = start; index < request.length; index++) if (request[index]?.role !== 'system') all.push(index);
   const indexes = withoutRepeated(history, request, all);
   const fresh = indexes.map((index) => request[index] as Message);
   if (
@@ -38,8 +41,8 @@ export function newMessages(
     throw invalidRequest('messages', 'A session turn needs a user or tool message after the last assistant message.');
   }
   if (history.length === 0) assertPairedToolCalls(request);
-  const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, kept), ...fresh];
-  return { system, added };
+  const closing = closeOpenCalls(history, fresh, (index) => indexes[index] ?? index, kept);
+  return { system, added: closing.length === 0 ? fresh : [...closing, ...fresh] };
 }
 
 /** Whether a request adds messages to a session, and does not only decide about calls. */
@@ -105,10 +108,11 @@ function closeOpenCalls(
   history: readonly Message[],
   fresh: readonly Message[],
   indexOf: (index: number) => number,
-  kept: ReadonlySet<string> = new Set(),
+  kept: ReadonlySet<string> = NONE,
 ): readonly ToolMessage[] {
   if (history.length === 0) return [];
   const open = new Set(openToolCalls(history).filter((id) => !kept.has(id)));
+  if (open.size === 0 && fresh.every(({ role }) => role !== 'tool')) return [];
   // Results must directly follow their calls.
   const firstOther = fresh.findIndex(({ role }) => role !== 'tool');
   const leading = firstOther < 0 ? fresh.length : firstOther;

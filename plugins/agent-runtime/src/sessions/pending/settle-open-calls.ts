@@ -73,21 +73,33 @@ type AccountedRequest = TurnRequest & { readonly account: Account };
 /**
  * Reads a request to a session: its new messages, its results of the caller's calls and its
  * decisions, each of which is taken once. A request that goes on with another message overtakes
- * what waits.
+ * what waits. Answers at once if no call is open.
  *
  * @param history the conversation so far.
  * @throws TurnError `invalid_request`, `approval_not_found`, `approval_decided`; `approval_pending`
  *   if calls wait for another caller.
  */
-export async function settleOpenCalls(
+export function settleOpenCalls(
+  records: ApprovalRecords,
+  request: TurnRequest,
+  account: Account,
+  session: SessionId,
+  history: readonly Message[],
+): SettledRequest | Promise<SettledRequest> {
+  const openIds = openToolCalls(history);
+  if (openIds.length > 0 || request.approvals?.length) return settle(records, { ...request, account }, session, history, openIds);
+  const { system, added } = newMessages(history, request.messages);
+  return { system, added, calls: NOTHING_OPEN };
+}
+
+async function settle(
   records: ApprovalRecords,
   request: AccountedRequest,
   session: SessionId,
   history: readonly Message[],
+  openIds: readonly string[],
 ): Promise<SettledRequest> {
-  const { principal, account, approvals: items = [] } = request;
-  const openIds = openToolCalls(history);
-  if (items.length === 0 && openIds.length === 0) return { ...newMessages(history, request.messages), calls: NOTHING_OPEN };
+  const { principal, account } = request;
   const open = await records.openIn(session, openIds, account);
   const { messages, decisions } = await readDecisions(records, request, open);
   const waitsForPerson = new Set([...open.approvals.map(({ call }) => call.id), ...open.copied.map(({ call }) => call.id)]);

@@ -2,9 +2,10 @@ import type { Message } from '@plugboard/kernel';
 import * as fc from 'fast-check';
 import t from 'tap';
 import type { HistoryOptions } from '../../../src/engine/directory/agent.js';
-import { tokensOf } from '../../../src/engine/messages/message-size.js';
+import { bytesOf, tokensOf } from '../../../src/engine/messages/message-size.js';
 import type { HistoryBudget } from '../../../src/engine/messages/newest-turns.js';
 import { historyBudget, historyView } from '../../../src/sessions/history/history-view.js';
+import { TokenCount } from '../../../src/sessions/history/token-count.js';
 import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, user } from '../../harness.js';
 
 const assistant = (content: string): Message => ({ role: 'assistant', content });
@@ -98,6 +99,27 @@ t.test('R-084 for any budget a view is the end of the conversation in whole turn
         );
       }),
     ),
+  );
+});
+
+t.test('R-084 a conversation whose tokens are counted as it grows has the same views', async (t) => {
+  const image: Message = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] };
+  const turn: fc.Arbitrary<Message[]> = fc.oneof(
+    fc.string().map((text) => [user(text), assistant('a')]),
+    fc.constant<Message[]>([image, assistant('a')]),
+  );
+  const room = fc.record({ tokens: fc.integer({ min: -10, max: 4_000 }), messages: fc.integer({ min: 0, max: 16 }) });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(turn, room), { maxLength: 8 }), (turns) => {
+      const messages: Message[] = [];
+      const count = new TokenCount();
+      for (const [said, budget] of turns) {
+        messages.push(...said);
+        const bytes = messages.reduce((sum, message) => sum + bytesOf(message), 0);
+        t.strictSame(historyView({ messages, bytes, count }, NEW, 'truncate', budget), view(messages, budget));
+      }
+    }),
+    { numRuns: 30 },
   );
 });
 
