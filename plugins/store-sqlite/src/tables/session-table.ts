@@ -81,7 +81,7 @@ export class SessionTable {
     this.#sql = prepareAll(database, SQL);
     // Run in each turn: an array costs less than an object.
     this.#sql.version.setReturnArrays(true);
-    this.#sql.increment.setReturnArrays(true);
+    this.#sql.used.setReturnArrays(true);
   }
 
   load(id: SessionId): StoredSession {
@@ -202,10 +202,10 @@ export class SessionTable {
     user: string | null,
     titleOf: () => string | undefined,
   ): number | undefined {
-    const now = timestamp(this.#clock);
-    const row = this.#sql.increment.get(now, bytes, ...columns(id), expected) as IncrementedRow | undefined;
+    const row = this.#sql.used.get(...columns(id), expected) as UsedRow | undefined;
     if (!row) return undefined;
     const [session, usedAt, oldUser, oldTitle] = row;
+    this.#sql.increment.run(timestamp(this.#clock), bytes, session);
     // Only where they change: both columns are indexed.
     const used = this.#expiry.stamp();
     if (used - usedAt > this.#usePrecision) this.#sql.setUsed.run(used, session);
@@ -264,7 +264,7 @@ interface SessionRow {
 }
 
 /** The columns `id`, `used_at`, `user` and `title`. */
-type IncrementedRow = readonly [number, number, string | null, string | null];
+type UsedRow = readonly [number, number, string | null, string | null];
 
 interface LoadedRow {
   readonly id: number;
@@ -288,8 +288,9 @@ const SQL = {
   insert: `INSERT INTO session
       (id, project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, title, metadata, bytes, parent)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
-  increment: `UPDATE session SET version = version + 1, updated_at = ?, bytes = bytes + ?
-    WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id, used_at, user, title`,
+  // Costs less, together with `increment`, than an update that returns what it has changed.
+  used: 'SELECT id, used_at, user, title FROM session WHERE project = ? AND agent = ? AND key = ? AND version = ?',
+  increment: 'UPDATE session SET version = version + 1, updated_at = ?, bytes = bytes + ? WHERE id = ?',
   setUsed: 'UPDATE session SET used_at = ? WHERE id = ?',
   setUser: 'UPDATE session SET user = ? WHERE id = ?',
   setTitle: 'UPDATE session SET title = ? WHERE id = ?',
