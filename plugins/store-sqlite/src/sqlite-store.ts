@@ -152,6 +152,7 @@ export class SqliteStore implements SessionStore {
     try {
       const logSync = new LogSync(opened.database.location() ?? path);
       const tables = new StoreTables(opened, clock, ttl, caps);
+      const health = new Health(opened.database, path, clock, log);
       this.#opened = {
         ...opened,
         tables,
@@ -161,8 +162,9 @@ export class SqliteStore implements SessionStore {
           opened.database,
           () => logSync.sync(),
           () => tables.turns.running,
+          (error) => health.record(explainError(error, path)),
         ),
-        health: new Health(opened.database, path, clock, log),
+        health,
         sweeper: this.#newSweeper(),
         backup: backup && new Backup(opened.database, backup, { clock, log }),
       };
@@ -376,14 +378,11 @@ export class SqliteStore implements SessionStore {
     }
   }
 
-  /** @throws StoreError, or what the work throws. */
-  async #write<T>(kind: WriteKind, work: (tables: StoreTables) => T): Promise<T> {
-    const { tables, writes, health } = this.#require();
-    try {
-      return await writes.write(kind, () => work(tables));
-    } catch (error) {
-      throw health.record(explainError(error, this.#options.path));
-    }
+  /** Rejects with a StoreError, or with what the work throws. */
+  #write<T>(kind: WriteKind, work: (tables: StoreTables) => T): Promise<T> {
+    const opened = this.#opened;
+    if (!opened) return Promise.reject(notOpen(this.#options.path));
+    return opened.writes.write(kind, () => work(opened.tables));
   }
 
   #require(): OpenStore {

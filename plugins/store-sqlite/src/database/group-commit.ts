@@ -38,6 +38,7 @@ export class GroupCommit {
   readonly #database: DatabaseSync;
   readonly #sync: () => Promise<void>;
   readonly #running: () => number;
+  readonly #explain: (error: unknown) => unknown;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #rollback: StatementSync;
@@ -56,11 +57,18 @@ export class GroupCommit {
    * @param database with `synchronous = NORMAL`: a commit survives a killed process.
    * @param sync makes all earlier commits survive a power failure.
    * @param running returns the number of turns that have begun and not ended.
+   * @param explain returns the error for the caller of a write that failed.
    */
-  constructor(database: DatabaseSync, sync: () => Promise<void>, running: () => number) {
+  constructor(
+    database: DatabaseSync,
+    sync: () => Promise<void>,
+    running: () => number,
+    explain: (error: unknown) => unknown = (error) => error,
+  ) {
     this.#database = database;
     this.#sync = sync;
     this.#running = running;
+    this.#explain = explain;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
@@ -125,7 +133,7 @@ export class GroupCommit {
       return group.length === 1 && group[0]?.kind === 'statement' ? group.map(run) : this.#transaction(() => group.map(run));
     } catch (error) {
       if (group.length === 1) {
-        group[0]?.reject(error);
+        group[0]?.reject(this.#explain(error));
         return [];
       }
     }
@@ -159,7 +167,7 @@ export class GroupCommit {
       if (!this.#database.isTransaction) throw error; // SQLite has rolled back the whole transaction
       this.#rollbackToSave.run();
       this.#release.run();
-      write.reject(error);
+      write.reject(this.#explain(error));
       return [];
     }
   }
@@ -169,7 +177,8 @@ export class GroupCommit {
       await this.#sync();
       for (const { write, value } of committed) write.resolve(value);
     } catch (error) {
-      for (const { write } of committed) write.reject(error);
+      const explained = this.#explain(error);
+      for (const { write } of committed) write.reject(explained);
     }
   }
 }
