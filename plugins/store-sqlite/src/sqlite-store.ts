@@ -140,6 +140,7 @@ export class SqliteStore implements SessionStore {
   readonly #openDatabase: typeof openDatabase;
   /** Undefined before `start` and after `stop`, which may come before the work after a write. */
   #opened: OpenStore | undefined;
+  #generation = {};
   #lastSlice: Promise<unknown> = Promise.resolve();
 
   /** @param open replaces `openDatabase` in tests that need the connection. */
@@ -185,6 +186,10 @@ export class SqliteStore implements SessionStore {
     return this.#read(({ sessions }) => sessions.version(id));
   }
 
+  get generation(): object {
+    return this.#generation;
+  }
+
   async begin(id: SessionId, { turnId, input, parent }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
     this.#assertFits(id, SMALLEST_TURN);
@@ -202,6 +207,7 @@ export class SqliteStore implements SessionStore {
     if (turnId === undefined) this.#assertFits(id, sizeOfTurn(stored));
     const changes = await this.#write('durable', (tables) => {
       const { sessions, turns, idempotency, state } = tables;
+      if (turnId === undefined) this.#generation = {};
       const titleOf = () => sessionTitle(messages);
       const added = sessions.commit(id, expected, { ...stored, parent: turns.parentOf(turnId) }, user ?? null, titleOf);
       if (turnId !== undefined) turns.end(turnId);
@@ -232,7 +238,10 @@ export class SqliteStore implements SessionStore {
     const bodies = encodeMessages(messages);
     const bytes = Buffer.byteLength(text) + sizeOf(bodies);
     this.#assertFits(id, bytes);
-    await this.#write('durable', ({ sessions }) => sessions.create(id, text, bodies, sessionTitle(messages) ?? null));
+    await this.#write('durable', ({ sessions }) => {
+      this.#generation = {};
+      sessions.create(id, text, bodies, sessionTitle(messages) ?? null);
+    });
     this.#count({ project: id.project, sessions: 1, bytes });
   }
 
@@ -268,14 +277,16 @@ export class SqliteStore implements SessionStore {
   }
 
   async delete(id: SessionId): Promise<boolean> {
-    const { existed, freed } = await this.#write('durable', ({ sessions, turns }) => ({
-      existed: sessions.exists(id),
-      freed: [id, ...sessions.childrenOf(id)].flatMap((one) => {
+    const { existed, freed } = await this.#write('durable', ({ sessions, turns }) => {
+      this.#generation = {};
+      const existed = sessions.exists(id);
+      const freed = [id, ...sessions.childrenOf(id)].flatMap((one) => {
         const used = sessions.delete(one);
         if (used) turns.deleteAll(one);
         return used ?? [];
-      }),
-    }));
+      });
+      return { existed, freed };
+    });
     this.#count(...freed);
     if (freed.length > 0) this.#opened?.sweeper.wake();
     return existed;
@@ -337,7 +348,10 @@ export class SqliteStore implements SessionStore {
         fork = await this.#copySlice(before);
         count(0, fork.bytes - before.bytes);
       }
-      isFinished = await this.#write('durable', ({ forks }) => forks.finish(fork));
+      isFinished = await this.#write('durable', ({ forks }) => {
+        this.#generation = {};
+        return forks.finish(fork);
+      });
     } finally {
       if (!isFinished) {
         for (const one of counted) usage.add(one);
@@ -397,7 +411,11 @@ export class SqliteStore implements SessionStore {
 
   /** @returns whether there may be more to delete. */
   async #sweep(): Promise<boolean> {
-    const { hasMore, freed } = await this.#write('committed', (tables) => tables.sweep());
+    const { hasMore, freed } = await this.#write('committed', (tables) => {
+      const swept = tables.sweep();
+      if (swept.freed.length > 0) this.#generation = {};
+      return swept;
+    });
     this.#count(...freed);
     return hasMore;
   }

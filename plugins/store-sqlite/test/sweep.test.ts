@@ -19,8 +19,10 @@ t.test('expires a session `ttl` after its last turn; the begin of a turn counts 
   await store.commit(ANNA, { turnId: 'turn_2', expected: 1, messages: turn(2) });
   await pass(clock, 1.5 * DAY);
   t.equal(await store.version(ANNA), 2);
+  const { generation } = store;
   await pass(clock, DAY);
   t.equal(await store.info(ANNA), undefined);
+  t.not(store.generation, generation, 'a cached conversation is not taken for it');
   t.same(await loaded(store, ANNA), { version: 3, messages: [] }, 'a new session is not taken for the expired one');
   t.equal(count(database, 'message'), 0);
   t.equal(count(database, 'leftover'), 0);

@@ -51,6 +51,13 @@ export interface ConversationStore {
   load(id: SessionId): Promise<StoredSession>;
   /** Returns the version alone, which is enough to validate a cached conversation. */
   version(id: SessionId): Promise<number>;
+  /**
+   * Replaced by another object before any session gets another version than by the commit of a turn
+   * that began here: it is created, forked, appended to, deleted, or expires. While it is the same
+   * object, a cached conversation needs no `version`. Absent: it always does, as in a store that
+   * other processes change.
+   */
+  readonly generation?: object | undefined;
   begin(id: SessionId, turn: TurnBegin): Promise<void>;
   /**
    * Appends a turn and ends it.

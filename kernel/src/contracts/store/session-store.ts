@@ -51,6 +51,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
   shape: {
     load: 'function',
     version: 'function',
+    'generation?': 'object',
     begin: 'function',
     commit: 'function',
     abandon: 'function',

@@ -32,6 +32,8 @@ export class SessionHistory {
   readonly #storage: SessionStorage;
   readonly #memory: TurnMemory;
   #known: LoadedSession | undefined;
+  /** The store's generation when `#known` was loaded or validated. */
+  #generation: object | undefined;
   /** Whether the store has the session, once that is known. */
   #isStored: boolean | undefined;
   /** Where its memory is reserved while a turn uses it. */
@@ -75,20 +77,21 @@ export class SessionHistory {
   }
 
   /**
-   * Returns the stored conversation: from memory if the store is still at the same version. Its
-   * memory is reserved in the account before it is loaded, until `idle`.
+   * Returns the stored conversation: from memory if the store is still at the same version, which
+   * it is asked for if its `generation` does not say so. Its memory is reserved in the account
+   * before it is loaded, until `idle`.
    *
-   * @param version of the session in the store, where it is known.
+   * @param leased the version of the session in the store, where it is known.
    * @throws TurnError if it does not fit into the memory, or if the store fails; the signal's
    *   reason.
    */
-  async current(account: Account, signal: AbortSignal, version?: number): Promise<LoadedSession> {
+  async current(account: Account, signal: AbortSignal, leased?: number): Promise<LoadedSession> {
     const known = this.#known;
     if (!known) return this.#load(account, signal);
-    const current = version ?? (await this.#storage.call((store) => store.version(this.id), 'version', this.id));
+    const version = leased ?? (this.#isValid ? known.version : await this.#version());
     this.release();
     const bytes = Account.costOf(known.bytes);
-    if (current !== known.version || !account.reserve(bytes)) return this.#load(account, signal);
+    if (version !== known.version || !account.reserve(bytes)) return this.#load(account, signal);
     return this.#use(known, account, bytes);
   }
 
@@ -100,7 +103,19 @@ export class SessionHistory {
     this.#report();
   }
 
+  get #isValid(): boolean {
+    return this.#generation !== undefined && this.#generation === this.#storage.store.generation;
+  }
+
+  async #version(): Promise<number> {
+    const { generation } = this.#storage.store;
+    const version = await this.#storage.call((store) => store.version(this.id), 'version', this.id);
+    this.#generation = generation;
+    return version;
+  }
+
   async #load(account: Account, signal: AbortSignal): Promise<LoadedSession> {
+    this.#generation = this.#storage.store.generation;
     const info = await this.#storage.call((store) => store.info(this.id), 'info', this.id);
     const expected = info?.bytes ?? 0;
     this.#isStored = info !== undefined;

@@ -51,6 +51,44 @@ t.test('S-37 S-51 a history counts in the account of its turn, and between turns
   t.match(budget.report, { used: 0, cached: 0 });
 });
 
+t.test('a cached history is validated once in each generation of the store', async (t) => {
+  const stored: StoredSession = { version: 1, turns: 1, messages: [user('a')], bytes: 30 };
+  let version = 1;
+  let asked = 0;
+  const store = {
+    ...storeWith({
+      load: async () => ({ ...stored, version }),
+      info: async () => ({ bytes: stored.bytes }) as SessionInfo,
+      version: async () => {
+        asked++;
+        return version;
+      },
+      commit: async () => {
+        version++;
+      },
+    }),
+    generation: {} as object | undefined,
+  };
+  const { historyOf, open } = startMemory('2mb');
+  const history = historyOf('k', store);
+  const takeTurn = async () => {
+    const { account, leave } = open('one');
+    const loaded = await history.current(account, signal);
+    await history.commit(loaded, { turnId: 'turn_1', messages: [] });
+    history.idle();
+    leave();
+    return loaded.version;
+  };
+  t.same([await takeTurn(), await takeTurn(), asked], [1, 2, 0]);
+  store.generation = {};
+  t.same([await takeTurn(), await takeTurn(), asked], [3, 4, 1], 'another session has changed');
+  store.generation = {};
+  version = 9;
+  t.same([await takeTurn(), await takeTurn(), asked], [9, 10, 2], 'it was deleted, and made again');
+  store.generation = undefined;
+  t.same([await takeTurn(), await takeTurn(), asked], [11, 12, 4], 'a store that does not say so');
+});
+
 t.test('S-51 a history is not loaded before there is memory for it', async (t) => {
   const messages: Message[] = [user('x'.repeat(200_000))];
   const stored: StoredSession = { version: 1, turns: 1, messages, bytes: jsonSize(messages) };

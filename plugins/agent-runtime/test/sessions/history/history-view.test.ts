@@ -106,7 +106,7 @@ t.test('R-084 a conversation whose tokens are counted as it grows has the same v
   const image: Message = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] };
   const turn: fc.Arbitrary<Message[]> = fc.oneof(
     fc.string().map((text) => [user(text), assistant('a')]),
-    fc.constant([image, assistant('a')]),
+    fc.constant<Message[]>([image, assistant('a')]),
   );
   const room = fc.record({ tokens: fc.integer({ min: -10, max: 4_000 }), messages: fc.integer({ min: 0, max: 16 }) });
   fc.assert(

@@ -78,6 +78,25 @@ export function turnCases({ add, canReopen }: Suite): void {
     assert.equal(await store.version(SESSION), 2);
   });
 
+  add('has another generation, if any, after each change of a session that is not a turn', async (store) => {
+    const other = { ...SESSION, key: 'ben' };
+    const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+      create: () => store.create(SESSION, { metadata: {}, messages: turn(1) }),
+      append: () => store.commit(SESSION, { expected: 1, messages: turn(2) }),
+      fork: () => store.fork(SESSION, other.key, 1),
+      delete: () => store.delete(other),
+    };
+    for (const [name, change] of Object.entries(changes)) {
+      const { generation } = store;
+      await change();
+      assert.equal(store.generation === generation, generation === undefined, name);
+    }
+    const { generation } = store;
+    await store.begin(SESSION, { turnId: 'turn_3', input: turn(3) });
+    await store.commit(SESSION, { turnId: 'turn_3', expected: 2, messages: turn(3) });
+    assert.equal(store.generation, generation, 'a turn');
+  });
+
   add('accepts exactly one of several concurrent commits', async (store) => {
     const attempts = Array.from({ length: 8 }, (_, i) => store.commit(SESSION, { expected: 0, messages: turn(i) }));
     const results = await Promise.allSettled(attempts);
