@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { LeaseEnded, VersionConflict } from '@plugboard/kernel/contracts';
 import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
+import { Database } from '../src/database/database.js';
 import { ANNA, acquire, endLease, HOUR, loaded, NEVER, newSchema, openStore, SYSTEM_CLOCK, session, turn } from './open-store.js';
 import { realPostgres } from './real-postgres.js';
 import { sentStatements } from './sent-statements.js';
@@ -81,6 +82,29 @@ t.test('PG-15 PG-16 two thirds of the lease after the last renewal a server ends
     return (await store.health()).ok && (await rows('turn')) === 0;
   });
   t.equal((await acquire(store, 'turn_2')).signal.aborted, false, 'what it could not remove then is removed');
+});
+
+t.test('PG-14 a commit that waits for another change of its turn and its session stores all of it', async (t) => {
+  const { url } = await realPostgres();
+  const { store, schema, query, rows, close } = await openStore({ clock: SYSTEM_CLOCK });
+  const other = new Database({ url: url(), schema, poolSize: 1, clock: SYSTEM_CLOCK });
+  t.teardown(() => other.close());
+  t.teardown(close);
+  const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%"${schema}"%'`;
+  for (const n of [1, 2]) {
+    const turnId = `turn_${n}`;
+    await acquire(store, turnId);
+    await store.begin(ANNA, { turnId, input: turn(n) });
+    let commit: Promise<void> | undefined;
+    await other.transaction(async (run) => {
+      await run("UPDATE plugboard.turn SET end_why = 'cancelled'");
+      await run('UPDATE plugboard.session SET metadata = metadata');
+      commit = store.commit(ANNA, { turnId, expected: n - 1, messages: turn(n) });
+      await eventually(async () => (await query(waits)).length > 0);
+    });
+    await commit;
+    t.strictSame([await store.version(ANNA), await rows('record'), await rows('turn')], [n, n, 0]);
+  }
 });
 
 t.test('PG-17 what a killed server ran is taken over once, by the next turn or by `recover`', async (t) => {
