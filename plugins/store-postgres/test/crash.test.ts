@@ -68,6 +68,7 @@ t.test(`R-063 a process that is killed ${ROUNDS} times loses no acknowledged tur
       recovered.add(turnId);
       const next = new RegExp(`^turn ${(await store.version(id)) + 1} message 1 of`);
       t.match(input, [{ content: next }], 'the input of the next turn');
+      await store.abandon(id, turnId);
     }
     for (const key of KEYS) {
       const acknowledged = journal.get(key) ?? 0;

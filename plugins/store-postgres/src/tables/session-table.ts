@@ -141,7 +141,7 @@ const SQL = {
 
   commit: `WITH ended AS (
       DELETE FROM plugboard.turn USING plugboard.replica
-      WHERE turn_id = $6 AND turn.replica = replica.id AND expires_at > clock_timestamp() RETURNING seq, parent, end_why),
+      WHERE turn_id = $6 AND turn.replica = $5 AND replica.id = $5 AND expires_at > clock_timestamp() RETURNING seq, parent, end_why),
     changed AS (
       UPDATE plugboard.session SET version = version + 1, updated_at = ${Database.NOW}, bytes = bytes + $11::bigint,
         end_user = coalesce($9, end_user), title = coalesce(title, $10)
