@@ -52,6 +52,7 @@ export async function playCrashes(t: Test, { rounds, program, storage, within, o
       recovered.add(turnId);
       const next = new RegExp(`^turn ${(await store.version(id)) + 1} message 1 of`);
       t.match(input, [{ content: next }], 'the input of the next turn');
+      await store.abandon(id, turnId);
     }
     for (const key of KEYS) {
       const acknowledged = journal.get(key) ?? 0;

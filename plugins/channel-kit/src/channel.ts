@@ -1,5 +1,6 @@
 import {
   AgentRuntimes,
+  type Extensions,
   type Lifecycle,
   type PluginContext,
   parseSize,
@@ -58,7 +59,7 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   readonly #budget: Budget;
   readonly #connection: Connection;
   readonly #relay: Relay;
-  readonly #isShared: () => boolean;
+  readonly #stores: Extensions<SessionStore>;
   readonly #stopping = new AbortController();
   #isOpen = false;
   /** Set while this server has the platform. */
@@ -72,8 +73,7 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   constructor(ctx: PluginContext<ChannelOptions>, platform: Platform<To, Kept, Image>) {
     const { clock, ids, log, config, name, entry } = ctx;
     const runtimes = ctx.extensions<AgentRuntime>(AgentRuntimes);
-    const stores = ctx.extensions<SessionStore>(SessionStores);
-    this.#isShared = () => stores.all().some(({ value }) => value.shared !== undefined);
+    this.#stores = ctx.extensions<SessionStore>(SessionStores);
     this.#ctx = ctx;
     this.#platform = platform as unknown as Platform;
     this.#state = new ChannelState(ctx.state);
@@ -96,7 +96,8 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   async start(): Promise<void> {
     const { stopRequested } = this.#ctx.host;
     const { signal } = this.#stopping;
-    const alone = this.#isShared() ? undefined : this.#newActive();
+    const isShared = this.#stores.all().some(({ value }) => value.shared !== undefined);
+    const alone = isShared ? undefined : this.#newActive();
     await alone?.load();
     if (alone) this.#activate(alone);
     stopRequested.addEventListener('abort', this.#close, { once: true });

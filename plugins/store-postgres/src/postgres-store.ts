@@ -91,7 +91,11 @@ export class PostgresStore implements SessionStore {
     list: (entry, page) => this.#call(({ tables: { state } }) => state.list(entry, page)),
   };
   readonly shared: SharedStore = {
-    acquire: (id, turn, signal) => this.#call(({ line }) => line.acquire(id, turn, signal)),
+    acquire: async (id, turn, signal) => {
+      const result = await this.#call(({ line }) => line.acquire(id, turn, signal));
+      if (result.kind === 'lease' && result.lease.interrupted) this.#begun.add(result.lease.interrupted.turnId);
+      return result;
+    },
     endTurns: (id, why, signal, turnId) => this.#call(({ line }) => line.endTurns(id, why, signal, turnId)),
     findTurn: (project, turnId) => this.#call(({ tables }) => tables.line.sessionOf(project, turnId)),
     offer: (topic, open) => this.#open.offers.offer(topic, open),
@@ -104,7 +108,7 @@ export class PostgresStore implements SessionStore {
   readonly #options: PostgresStoreOptions;
   readonly #newDatabase: (options: DatabaseOptions) => Database;
   readonly #server: Server;
-  /** The turns that this process began and that have not ended. */
+  /** The turns that this process began, or got as interrupted, and that have not ended. */
   readonly #begun = new Set<string>();
   #opened: OpenStore | undefined;
 
@@ -177,8 +181,10 @@ export class PostgresStore implements SessionStore {
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
-    const found = await this.#call(({ tables: { turns } }) => turns.recover());
-    return readable(found, (row) => this.#opened?.logBadRow(row, 'an interrupted turn cannot be read and is skipped'));
+    const found = await this.#call(({ tables: { turns }, replica }) => turns.recover(replica.id));
+    const interrupted = readable(found, (row) => this.#opened?.logBadRow(row, 'an interrupted turn cannot be read and is skipped'));
+    for (const { turnId } of interrupted) this.#begun.add(turnId);
+    return interrupted;
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {

@@ -16,8 +16,9 @@ import type { InterruptedTurn, SessionId } from './conversation-store.js';
  * 4. A turn that is about to send something, or to run a tool, reads `SessionLease.isHeld`, which
  *    costs nothing. Where the lease ends before the turn does, `SessionLease.signal` aborts.
  * 5. `recover` is called every 5 seconds. A turn of a dead server that began is returned once over
- *    all servers: by `recover`, or as `interrupted` of the next lease of its session. What handles
- *    one that `recover` returned acquires the session under a turn id of its own.
+ *    all servers: by `recover`, or as `interrupted` of the next lease of its session. The server
+ *    that gets it acquires the session under another turn id, and ends the turn with `commit` or
+ *    `abandon`. If it dies before that, `recover` returns the turn to the next one.
  * 6. `SessionInfo.isRunning` says whether a turn is in line, also of a session that it will create:
  *    `info`, `find` and `list` know such sessions, with no turns and the title of the arrival.
  *

@@ -49,7 +49,8 @@ export class InterruptedTurns {
     const { store } = this.#storage;
     try {
       const calls = (await begunCalls(store, this.#entry, turn.turnId)).get(turn.turnId) ?? [];
-      if (this.note(turn, calls)) await this.keep(turn, calls, undefined);
+      if (this.note(turn, calls)) await this.keep(turn, calls);
+      else await this.drop(turn);
     } catch (error) {
       this.#log.error({ err: error, turn_id: turn.turnId }, 'could not read the calls of an interrupted turn');
     }
@@ -57,46 +58,51 @@ export class InterruptedTurns {
 
   /**
    * Keeps the calls of a turn that had begun, or else its input, while no turn of its session runs.
+   * The turn ends with the commit: if this server dies before it, the next one handles the turn.
    * Never rejects: a damaged session must not prevent the start, or the recovery of other turns.
-   *
-   * @param commits the turn that ends with the commit, if one does.
    */
-  async keep(turn: InterruptedTurn, calls: readonly BegunCall[], commits: string | undefined): Promise<void> {
+  async keep(turn: InterruptedTurn, calls: readonly BegunCall[]): Promise<void> {
     try {
-      if (calls.length > 0) await this.#keepCalls(turn, calls, commits);
-      else await this.#keepInput(turn, commits);
+      if (!(await (calls.length > 0 ? this.#keepCalls(turn, calls) : this.#keepInput(turn)))) await this.drop(turn);
     } catch (error) {
       const what = calls.length > 0 ? 'calls' : 'input';
       this.#log.error({ err: error, turn_id: turn.turnId }, `could not store the ${what} of an interrupted turn`);
     }
   }
 
-  async #keepCalls(turn: InterruptedTurn, calls: readonly BegunCall[], commits: string | undefined): Promise<void> {
+  /** Ends a turn of which nothing is kept. If the store fails, the next server does. */
+  async drop({ id, turnId }: InterruptedTurn): Promise<void> {
+    await this.#storage.store.abandon(id, turnId).catch(() => {});
+  }
+
+  /** @returns whether the turn has ended. */
+  async #keepCalls(turn: InterruptedTurn, calls: readonly BegunCall[]): Promise<boolean> {
     const fields = { turn_id: turn.turnId, calls: calls.map(({ call: { tool } }) => `${tool.entry}/${tool.name}`) };
-    if (await keepCalls(this.#storage.store, this.#entry, turn, calls, commits))
-      this.#log.warn(fields, 'tool calls had begun: the next turn of the session settles them');
+    const isKept = await keepCalls(this.#storage.store, this.#entry, turn, calls);
+    if (isKept) this.#log.warn(fields, 'tool calls had begun: the next turn of the session settles them');
     else this.#log.error(fields, 'tool calls of an interrupted turn could not be kept: whether they took effect is unknown');
+    return isKept;
   }
 
   /**
    * Later turns may have been committed since: the input is stored after them, if it still fits
    * there.
+   * @returns whether the turn has ended.
    */
-  async #keepInput({ id, turnId, input }: InterruptedTurn, commits: string | undefined): Promise<void> {
+  async #keepInput({ id, turnId, input }: InterruptedTurn): Promise<boolean> {
     const { store } = this.#storage;
     const version = await store.version(id);
     const messages = await messagesAtEnd((page) => store.turns(id, page));
     // A turn that went on with calls that had waited is not closed: the next one goes on with them.
     const waits = await anyWaits(store, id.project, openToolCalls(messages));
     const added = waits ? undefined : appendable(messages, input);
-    if (added) {
-      const stored = { expected: version, messages: [...added, NOTE], record: interruptedRecord() };
-      await store.commit(id, { ...stored, turnId: commits });
-    } else
+    if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE], record: interruptedRecord() });
+    else
       this.#log.warn(
         { turn_id: turnId },
         'the input of an interrupted turn does not fit after the stored messages of its session and was dropped',
       );
+    return added !== undefined;
   }
 }
 

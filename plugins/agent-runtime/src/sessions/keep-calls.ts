@@ -19,15 +19,13 @@ const LOST_INPUT: UserMessage = { role: 'user', content: '[The message of an int
  *
  * @param entry of the runtime.
  * @param calls at least one.
- * @param commits the turn that ends with the commit, if one does.
  * @returns whether they were kept: not if a call before them is still open.
  */
 export async function keepCalls(
   store: SessionStore,
   entry: string,
-  { id, input }: InterruptedTurn,
+  { id, turnId, input }: InterruptedTurn,
   calls: readonly BegunCall[],
-  commits: string | undefined,
 ): Promise<boolean> {
   const expected = await store.version(id);
   const turn = ((await store.info(id))?.turns ?? 0) + 1;
@@ -41,7 +39,7 @@ export async function keepCalls(
   const messages = [...results, ...added([...history, ...results], said), asking(calls)];
   const record = interruptedRecord(calls.map(({ call: { id, name, tool } }) => ({ id, name, tool })));
   const approvals = [...before.map(settledApproval), ...calls.map((call) => recordOf(call, turn))].map(encodeApproval);
-  await store.commit(id, { turnId: commits, expected, messages, record, approvals, state: callRemovals(calls, entry) });
+  await store.commit(id, { turnId, expected, messages, record, approvals, state: callRemovals(calls, entry) });
   return true;
 }
 

@@ -49,7 +49,7 @@ export class TurnRecovery {
     for (const { turnId } of turns) begun.delete(turnId);
     // The server died again, after the turn was recovered and before its calls were kept.
     for (const [turnId, calls] of begun)
-      for (const { session: id } of calls.slice(0, 1)) await this.#interrupted.keep({ id, turnId, input: [] }, calls, turnId);
+      for (const { session: id } of calls.slice(0, 1)) await this.#interrupted.keep({ id, turnId, input: [] }, calls);
   }
 
   stop(): void {
@@ -58,12 +58,11 @@ export class TurnRecovery {
   }
 
   async #handle(turn: InterruptedTurn, calls: readonly BegunCall[]): Promise<void> {
-    if (!this.#interrupted.note(turn, calls)) return;
-    const keep = (turnId = turn.turnId) => this.#interrupted.keep(turn, calls, turnId);
+    if (!this.#interrupted.note(turn, calls)) return this.#interrupted.drop(turn);
     // If the line fails, so does the store, which is logged.
     await this.#sessions
       .use(turn.id)
-      .whenFree((_, turnId) => keep(turnId))
+      .whenFree(() => this.#interrupted.keep(turn, calls))
       .catch(() => {});
   }
 

@@ -18,7 +18,7 @@ export interface EndingTurn {
 /**
  * The lines of sessions: rows of the table of turns, in the order of `seq`. The row that `runs` has
  * the lease of its session; an index allows one. Rows of dead servers do not count. One with an
- * end (`ended_at`) was a dead server's, and has been returned as interrupted.
+ * end (`ended_at`) was a dead server's: the one in `replica` got it as interrupted.
  */
 export class LineTable {
   readonly #database: Database;
@@ -158,7 +158,7 @@ const SQL = {
         SELECT FROM plugboard.turn WHERE ${BY_ID} AND ended_at IS NULL AND turn.seq <> own.seq
           AND (turn.runs OR turn.seq < own.seq) AND ${ALIVE})),
     dead AS (
-      UPDATE plugboard.turn SET runs = false, ended_at = ${Database.NOW} FROM first
+      UPDATE plugboard.turn SET runs = false, ended_at = ${Database.NOW}, replica = $5 FROM first
       WHERE ${BY_ID} AND ended_at IS NULL AND turn.seq <> first.seq AND (runs OR input IS NULL) AND NOT ${ALIVE}
       RETURNING turn.seq, turn_id, project, agent, key, input),
     taken AS (

@@ -143,7 +143,7 @@ const SQL = {
   // The row of the turn is locked, so that no other server takes the session meanwhile.
   commit: `WITH own AS (
       SELECT parent, end_why FROM plugboard.turn JOIN plugboard.replica ON replica.id = turn.replica
-      WHERE turn_id = $6 AND expires_at > clock_timestamp() FOR UPDATE OF turn),
+      WHERE turn_id = $6 AND turn.replica = $5 AND expires_at > clock_timestamp() FOR UPDATE OF turn),
     leased AS (
       SELECT FROM own UNION ALL
       SELECT FROM plugboard.replica WHERE id = $5 AND expires_at > clock_timestamp() AND NOT $14),

@@ -44,11 +44,12 @@ export class TurnTable {
   }
 
   /**
-   * Marks the turns of dead servers and returns each once that began. A turn whose input cannot be
-   * read is returned as the error. The rows expire like sessions.
+   * Marks the turns of dead servers as this one's, and returns each that began: once, unless this
+   * server dies before the turn ends. A turn whose input cannot be read is returned as the error.
+   * The rows expire like sessions.
    */
-  async recover(): Promise<readonly (InterruptedTurn | BadRow)[]> {
-    const rows = await this.#database.transaction((query) => query<InterruptedRow>(SQL.recover));
+  async recover(replica: number): Promise<readonly (InterruptedTurn | BadRow)[]> {
+    const rows = await this.#database.transaction((query) => query<InterruptedRow>(SQL.recover, [replica]));
     return rows.filter(({ input }) => input !== null).map(interruptedTurn);
   }
 }
@@ -90,6 +91,7 @@ const SQL = {
       UPDATE plugboard.turn SET input = $6, parent = $10 FROM allowed
       WHERE turn_id = $4 AND replica = allowed.id AND runs AND ended_at IS NULL RETURNING seq)
     ${BEGUN}`,
-  recover: `UPDATE plugboard.turn SET runs = false, ended_at = ${Database.NOW} WHERE ended_at IS NULL AND NOT ${ALIVE}
+  recover: `UPDATE plugboard.turn SET runs = false, ended_at = ${Database.NOW}, replica = $1
+    WHERE (ended_at IS NULL OR input IS NOT NULL) AND NOT ${ALIVE}
     RETURNING seq, project, agent, key, turn_id, input`,
 } as const;

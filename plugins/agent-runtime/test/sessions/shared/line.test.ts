@@ -1,4 +1,5 @@
 import type { ToolInterceptor } from '@plugboard/kernel';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import {
   answerWith,
@@ -138,7 +139,7 @@ t.test('PG-17 the session of a killed server goes on, and its turn is handled on
     one.server.die();
     if (by === 'look') {
       clock.advance(5_000);
-      while ((await stored(memory)).length === 0) await memory.change();
+      await eventually(async () => (await stored(memory)).length > 0);
       t.strictSame(await stored(memory), ['a', 'The previous answer was interrupted.'], 'also if nobody writes to it');
     }
     const second = two.send('b');
@@ -147,6 +148,31 @@ t.test('PG-17 the session of a killed server goes on, and its turn is handled on
     clock.advance(5_000);
     t.strictSame(await stored(memory), ['a', 'The previous answer was interrupted.', 'b', 'done'], by);
     t.equal(two.lines.filter(({ event }) => event === 'turn_interrupted').length, 1, by);
+  }
+});
+
+t.test('PG-17 a turn whose next server dies before it has handled it is handled by a third one, once', async (t) => {
+  for (const onRestart of ['keep-input', 'rollback'] as const) {
+    for (const by of ['look', 'turn'] as const) {
+      const agents = { assistant: { model: 'fast', onRestart } };
+      const { memory, clock, call, one, two, start } = await twoServers({ agents });
+      void one.send('a');
+      await call(1);
+      two.server.beforeEnd = () => two.server.die();
+      one.server.die();
+      if (by === 'turn') void two.send('b');
+      else clock.advance(5_000);
+      await eventually(() => two.server.failure);
+      const three = await start();
+      const handled = () => three.lines.filter(({ event }) => event === 'turn_interrupted').length;
+      await eventually(() => handled() === 1 && memory.handled.size === 0);
+      const last = three.send('c');
+      (await call(2)).answer('done');
+      t.equal(textOfEvents(await last), 'done');
+      const kept = onRestart === 'keep-input' ? ['a', 'The previous answer was interrupted.'] : [];
+      t.strictSame(await stored(memory), [...kept, 'c', 'done'], `${onRestart}, ${by}`);
+      t.equal(handled(), 1);
+    }
   }
 });
 
@@ -161,7 +187,7 @@ t.test('PG-17 a server whose recovery fails tries again', async (t) => {
   await new Promise(setImmediate);
   two.server.failure = undefined;
   clock.advance(5_000);
-  while ((await stored(memory)).length === 0) await memory.change();
+  await eventually(async () => (await stored(memory)).length > 0);
   await two.runtime.stop(new AbortController().signal);
   t.equal((await stored(memory)).length, 2);
 });

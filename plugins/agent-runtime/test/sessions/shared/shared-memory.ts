@@ -52,6 +52,8 @@ export class SharedMemory {
   /** Changes what is offered. */
   agentNames = (text: string) => text;
   #interrupted: InterruptedTurn[] = [];
+  /** The turns that servers got as interrupted, and that have not ended. */
+  readonly handled = new Map<string, { readonly turn: InterruptedTurn; readonly server: SharedServer }>();
 
   constructor(clock: Clock = new ManualClock()) {
     this.clock = clock;
@@ -91,14 +93,18 @@ export class SharedMemory {
       if (row.input) this.#interrupted.push({ id: row.id, turnId: row.arrival.turnId, input: row.input });
       this.remove(row);
     }
+    for (const [turnId, { turn, server: by }] of this.handled) {
+      if (by === server && this.handled.delete(turnId)) this.#interrupted.push(turn);
+    }
     for (const [name, offer] of this.offers) if (offer.server === server) this.offers.delete(name);
     this.changed.dispatchEvent(new Event('change'));
   }
 
-  takeInterrupted(id?: SessionId): InterruptedTurn[] {
+  takeInterrupted(server: SharedServer, id?: SessionId): InterruptedTurn[] {
     const name = id && conversationId(id);
     const taken = this.#interrupted.filter((turn) => !name || conversationId(turn.id) === name);
     this.#interrupted = this.#interrupted.filter((turn) => !taken.includes(turn));
+    for (const turn of taken) this.handled.set(turn.turnId, { turn, server });
     return taken;
   }
 
@@ -116,6 +122,8 @@ export class SharedServer {
   /** Why it does not work, in place of an answer. */
   failure: Error | undefined;
   readFails = false;
+  /** Called before a turn ends. */
+  beforeEnd: (() => void) | undefined;
   readonly #memory: SharedMemory;
   isHeld = true;
   /** Aborts when it dies. */
@@ -133,16 +141,21 @@ export class SharedServer {
         row.input = input;
       },
       commit: async (id, turn) => {
+        this.#ends();
         const row = memory.rows.find(({ arrival }) => arrival.turnId === turn.turnId);
-        if (turn.turnId !== undefined && (!row?.runs || row.server !== this)) throw new LeaseEnded('expired');
+        const server = row?.runs ? row.server : memory.handled.get(turn.turnId ?? '')?.server;
+        if (turn.turnId !== undefined && server !== this) throw new LeaseEnded('expired');
         await inner.commit(id, turn);
+        memory.handled.delete(turn.turnId ?? '');
         if (row) memory.remove(row);
       },
       abandon: async (_, turnId) => {
+        this.#ends();
         const row = memory.rows.find(({ arrival }) => arrival.turnId === turnId);
+        memory.handled.delete(turnId);
         if (row) memory.remove(row);
       },
-      recover: async () => memory.takeInterrupted(),
+      recover: async () => memory.takeInterrupted(this),
       info: async (id) => this.#info(id, await inner.info(id)),
       find: async (project, conversation) => {
         const stored = await inner.find(project, conversation);
@@ -165,6 +178,11 @@ export class SharedServer {
         return (...args: never[]) => (this.failure ? Promise.reject(this.failure) : Reflect.apply(value, target, args));
       },
     });
+  }
+
+  #ends(): void {
+    this.beforeEnd?.();
+    if (this.failure) throw this.failure;
   }
 
   get death(): AbortSignal {
@@ -258,7 +276,7 @@ export class SharedServer {
     }
     row.runs = true;
     const isHeld = () => this.isHeld;
-    const [interrupted] = memory.takeInterrupted(id);
+    const [interrupted] = memory.takeInterrupted(this, id);
     const version = await memory.store.version(id);
     const lease = {
       version,

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/testing';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import { gatedModel, senderFor, startRuntime, type TestRuntimeOptions } from '../../harness.js';
 import { SharedMemory } from './shared-memory.js';
 
@@ -9,13 +9,14 @@ export const ID = { project: 'default', agent: 'assistant', key: 's' };
 export async function twoServers(options: Partial<TestRuntimeOptions> = {}) {
   const clock = new ManualClock();
   const memory = new SharedMemory(clock);
+  const ids = new SequentialIds(); // no two turns have one
   const { model, call } = gatedModel();
   const start = async () => {
     const server = memory.server();
-    const app = await startRuntime({ clock, models: { fast: model }, ...options, store: server.store });
+    const app = await startRuntime({ clock, ids, models: { fast: model }, ...options, store: server.store });
     return { ...app, server, send: senderFor(app) };
   };
-  return { memory, clock, model, call, one: await start(), two: await start() };
+  return { memory, clock, model, call, start, one: await start(), two: await start() };
 }
 
 /** What a session holds: each question with its answer. */

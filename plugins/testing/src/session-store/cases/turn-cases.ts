@@ -137,6 +137,7 @@ export function turnCases({ add, canReopen }: Suite): void {
         { id: elsewhere, turnId: 'turn_3', input: turn(3) },
       ]);
       assert.deepEqual(await second.recover(), [], 'recovered twice');
+      for (const { id, turnId } of interrupted) await second.abandon(id, turnId);
       await assertLoaded(second, SESSION, { version: 2, messages: [...turn(1), ...turn(4)] });
       assert.equal(await second.version(elsewhere), 0);
       await second.commit(SESSION, { turnId: 'turn_6', expected: 2, messages: turn(6) });
