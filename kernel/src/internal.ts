@@ -5,7 +5,7 @@
 export type { ServerConfig } from './compose.js';
 export type { Command, CommandOption } from './contracts/commands/command.js';
 export { systemClock, systemIds } from './host/base/ambient.js';
-export { hostError, PluginError, ReloadError, reasonOf } from './host/base/errors.js';
+export { hostError, PluginError, packageName, ReloadError, reasonOf } from './host/base/errors.js';
 export { KERNEL } from './host/base/kernel-package.js';
 export { ignoreFilesIn, placeOf } from './host/base/place.js';
 export { beginCall, CALL_CHANNELS, type PluginCall } from './host/base/plugin-calls.js';

@@ -35,8 +35,6 @@ interface ServerDependencies {
 export class HostServer implements Server {
   /** What programs show of the server. */
   readonly inspection: Inspection;
-  /** The mistakes in the file, if it was composed with `partial`. */
-  readonly #mistakes: ConfigError | undefined;
   readonly #readOptions: ReadOptions;
   readonly #registration: RegisterEntriesDependencies;
   readonly #serverLog: ServerLog;
@@ -55,7 +53,6 @@ export class HostServer implements Server {
 
   constructor({ readOptions, revision, registration, serverLog, status, mistakes }: ServerDependencies) {
     const { clock, log } = registration;
-    this.#mistakes = mistakes;
     this.#readOptions = readOptions;
     this.#revision = revision;
     this.#lastRead = revision.configuration;
@@ -113,7 +110,7 @@ export class HostServer implements Server {
   }
 
   async start(): Promise<void> {
-    if (this.#mistakes) throw this.#mistakes;
+    if (this.inspection.mistakes) throw this.inspection.mistakes;
     for (const warning of this.inspection.warnings) this.log.warn(warning);
     this.#logDisabled();
     try {
@@ -133,7 +130,7 @@ export class HostServer implements Server {
   async startState(): Promise<void> {
     const { state } = this.#registration;
     const [keeper] = state ? this.#revision.registry.visible(state.point) : [];
-    if (!keeper && this.#mistakes) throw this.#mistakes;
+    if (!keeper && this.inspection.mistakes) throw this.inspection.mistakes;
     if (!keeper) return; // its use says so
     try {
       await this.#lifecycle.startOnly(keeper.entry);

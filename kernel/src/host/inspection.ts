@@ -33,7 +33,6 @@ export interface ContributionDescription extends Description {
 interface InspectionDependencies {
   readonly host: HostView;
   readonly mistakes: ConfigError | undefined;
-  /** The revision in force. */
   revision(): Revision;
   /** The last configuration that was read; it may have been refused. */
   lastRead(): Configuration;

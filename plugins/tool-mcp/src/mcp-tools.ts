@@ -78,7 +78,6 @@ export class McpTools implements ToolSource, Lifecycle {
   #tools: readonly Tool[] = [];
   /** The list that was read last. */
   #listed: readonly Tool[] | undefined;
-  /** The connection in use. */
   #connection: McpConnection | undefined;
   /** Since when it is in use, on the monotonic clock. */
   #since = 0;

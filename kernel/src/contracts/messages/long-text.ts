@@ -11,7 +11,6 @@ export class LongText {
   readonly #chunks: string[] = [];
   #pieces: string[] = [];
 
-  /** Appends a piece. */
   add(piece: string): void {
     if (this.#pieces.push(piece) < JOINED_PIECES) return;
     this.#chunks.push(this.#pieces.join(''));

@@ -1,4 +1,3 @@
-/** A JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /**

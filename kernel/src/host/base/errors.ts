@@ -60,7 +60,7 @@ const MESSAGES = {
   PLUGIN_OF_OTHER_SECTION: (name: string, sections: readonly string[]) =>
     `"${name}" is a plugin of another section; move it to ${orOf(sections)}`,
   PACKAGE_NOT_INSTALLED: (name: string) =>
-    `the package ${packageOf(name)} is not installed; check the name, then run: npm install ${packageOf(name)}`,
+    `the package ${packageName(name)} is not installed; check the name, then run: npm install ${packageName(name)}`,
   MODULE_NOT_FOUND: (path: string) => `there is no module at ${path}; check the path`,
   PLUGIN_NOT_FOUND: (path: string, similar: string | undefined) =>
     `no plugin was found at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
@@ -205,7 +205,6 @@ export class HostError extends Error {
   }
 }
 
-/** Makes the error with that code. */
 export function hostError<C extends keyof Messages>(code: C, ...args: Parameters<Messages[C]>): HostError {
   return new HostError(code, messageOf(code, args));
 }
@@ -341,7 +340,7 @@ function shownValue(value: unknown): string {
 /** What to install, as no command to copy: short names mean several packages, perhaps anybody's. */
 function installOf(names: readonly string[]): string {
   const [first = ''] = names;
-  if (names.length === 1) return `check the name, and install the package ${packageOf(first)}`;
+  if (names.length === 1) return `check the name, and install the package ${packageName(first)}`;
   return `install the one you mean: ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }
 
@@ -351,6 +350,6 @@ function orOf(names: readonly string[]): string {
 }
 
 /** `@you/greeter` of `@you/greeter/sub`. */
-function packageOf(name: string): string {
+export function packageName(name: string): string {
   return name.split('/', name.startsWith('@') ? 2 : 1).join('/');
 }

@@ -6,7 +6,7 @@ import type { JsonSchema } from '../options/schema-types.js';
 import { type Environment, interpolate, type Reference } from '../options/variables.js';
 import { type DefinedPlugin, isPlugin } from '../plugin/plugin.js';
 import type { ConfigSource } from './config-source.js';
-import type { LoadedEntry, Options, ReadEntry } from './entry.js';
+import { isMap, type LoadedEntry, type Options, type ReadEntry } from './entry.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
 import { LOG_SCHEMA, type LogSettings } from './log-settings.js';
 import type { Problems } from './problems.js';
@@ -262,10 +262,6 @@ export function reportUnset(
 
 function topLevelKeys({ plugin }: LoadedEntry): readonly string[] {
   return Object.keys(plugin?.definition.configSchema.properties ?? {});
-}
-
-function isMap(value: unknown): value is Options {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Stands for a plugin object where the schema of the common keys wants the text of a `use`. */

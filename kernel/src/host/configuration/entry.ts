@@ -18,6 +18,10 @@ import type { DefinedPlugin } from '../plugin/plugin.js';
 
 export type Options = Readonly<Record<string, unknown>>;
 
+export function isMap(value: unknown): value is Options {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** What the file says about an entry. */
 export interface ReadEntry {
   /** `greeters.hello`. */
@@ -51,7 +55,6 @@ export interface ReadEntry {
   readonly isFaulty: boolean;
 }
 
-/** An entry with its plugin. */
 export interface LoadedEntry extends ReadEntry {
   /** Undefined if the entry is disabled, or if the plugin cannot be used, which was reported. */
   readonly plugin: LoadedPlugin | undefined;

@@ -20,7 +20,6 @@ import { Problems } from './problems.js';
 const DEFAULT_FILE = 'plugboard.yaml';
 
 export interface ReadOptions extends FileChanges {
-  /** The configuration file. */
   readonly file?: string;
   /** The configuration as an object. `use` can be a plugin object; `${NAME}` is plain text. */
   readonly config?: object;

@@ -46,8 +46,8 @@ export class Retirement {
    * @param unused resolves when the work that pins them has ended.
    */
   add(entries: readonly LivingEntry[], unused: Promise<unknown>): void {
-    const status = new StatusBoard(new Map());
-    for (const { id } of entries) status.addRunning(id);
+    const status = new StatusBoard();
+    for (const { id } of entries) status.add(id, 'running');
     const runner = new EntryRunner({ status, clock: this.#clock, log: this.#log });
     let stopping: Promise<void> | undefined;
     const stop = () => {

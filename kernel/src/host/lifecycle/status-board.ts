@@ -34,7 +34,7 @@ export class StatusBoard implements HostView {
   #details: () => ReadonlyMap<string, EntryDetails> = () => new Map();
   #redact: (text: string) => string = (text) => text;
 
-  constructor(literals: ReadonlyMap<string, string>) {
+  constructor(literals: ReadonlyMap<string, string> = new Map()) {
     this.#literals = literals;
   }
 
@@ -88,14 +88,8 @@ export class StatusBoard implements HostView {
     return this.#reports.get(entry)?.status;
   }
 
-  /** Adds an entry. */
-  add(entry: string, status: 'registered' | 'disabled', reason?: string): void {
+  add(entry: string, status: 'registered' | 'disabled' | 'running', reason?: string): void {
     this.#reports.set(entry, { entry, status, reason });
-  }
-
-  /** Adds an entry that runs already. */
-  addRunning(entry: string): void {
-    this.#reports.set(entry, { entry, status: 'running' });
   }
 
   /** Replaces all entries by those of another board. */

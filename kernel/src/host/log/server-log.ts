@@ -12,7 +12,6 @@ interface ServerLogOptions extends Omit<CreateLoggerOptions, 'sink' | 'auditSink
   readonly sink?: LogSink | undefined;
 }
 
-/** The log of one server. */
 export interface ServerLog extends AdjustableLogger {
   /** What bounds the lines that wait to be written. */
   readonly budgets: readonly Budget[];

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Fault, fault, hostError, reasonOf, reasonWithPlace } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
@@ -78,18 +79,13 @@ function registerAll(
 function keep(entry: ConfiguredEntry, stays: Registered, { registry, configuration }: Revision): Registered {
   try {
     for (const { point, contribution } of stays.scope.revision.registry.of(entry.id)) {
-      const { shared } = isSame(contribution.shared, entry.shared) ? contribution : entry;
+      const { shared } = isDeepStrictEqual(contribution.shared, entry.shared) ? contribution : entry;
       registry.contribute(point, shared === contribution.shared ? contribution : { ...contribution, shared });
     }
   } catch (error) {
     configuration.problems.add(entry.path, fault('REGISTER_FAILED', reasonOf(error)), 'key', entry.plugin);
   }
   return { ...stays, entry, optional: entry.optional };
-}
-
-function isSame(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => Object.is(a[key], b[key]));
 }
 
 function register(entry: ConfiguredEntry, revision: Revision, dependencies: RegistrationDependencies): Registered[] {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigPath } from '../base/problem.js';
-import type { ConfiguredEntry } from '../configuration/entry.js';
+import { type ConfiguredEntry, isMap } from '../configuration/entry.js';
 import type { Configuration } from '../configuration/read-configuration.js';
 
 /** One change of the configuration: an entry, or an option of one. @public */
@@ -105,8 +105,4 @@ function optionChanges(before: unknown, after: unknown, path: ConfigPath): Pick<
   if (!isMap(before) || !isMap(after)) return [{ kind: 'changed', path }];
   const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
   return [...keys].flatMap((key) => optionChanges(before[key], after[key], [...path, key]));
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

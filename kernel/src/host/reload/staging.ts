@@ -88,7 +88,7 @@ export class Staging {
     this.#next.configuration.problems.throwIfAny();
     for (const entry of this.#next.configuration.contents.entries) {
       const reason = this.#next.reasonDisabled(entry);
-      if (this.#kept.has(entry.id)) this.status.addRunning(entry.id);
+      if (this.#kept.has(entry.id)) this.status.add(entry.id, 'running');
       else this.status.add(entry.id, reason === undefined ? 'registered' : 'disabled', reason);
     }
   }
@@ -155,8 +155,8 @@ export class Staging {
     for (const entry of this.#predecessors(registered).toReversed()) {
       if (this.replaced.has(entry)) continue;
       this.replaced.add(entry);
-      const status = new StatusBoard(new Map());
-      status.addRunning(entry.id);
+      const status = new StatusBoard();
+      status.add(entry.id, 'running');
       const failure = await new EntryRunner({ ...this.#deps, status }).stop(entry);
       if (failure !== undefined) this.#deps.log.error({ err: failure.cause }, failure.message);
     }

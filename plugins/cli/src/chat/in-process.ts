@@ -17,7 +17,6 @@ import {
   toolName,
 } from './conversation.js';
 
-/** Sessions in a list. */
 const MAX_LISTED = 20;
 
 /**

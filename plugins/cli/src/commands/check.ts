@@ -7,6 +7,7 @@ import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option
 import { reportBlocking } from '../diagnosis/block-report.js';
 import { composeServer } from '../server/compose.js';
 import { previewReloads } from '../server/reload-preview.js';
+import { noServer } from '../server/running-config.js';
 import { accessOf, channelsInMemory, serverInfo } from '../server/server-info.js';
 
 /** Runs all phases but the start. Opens nothing. */
@@ -64,7 +65,7 @@ async function diff(file: string, terminal: CommandTerminal): Promise<number> {
   if (previews.length === 0) {
     await composeServer({ file });
     terminal.print(validLine(file));
-    terminal.note(NOTHING_TO_COMPARE);
+    terminal.note(noServer(file));
     return 0;
   }
   const isRefused = previews.some((preview) => preview.isRefused);
@@ -72,10 +73,6 @@ async function diff(file: string, terminal: CommandTerminal): Promise<number> {
   terminal.print([first, ...previews.flatMap(({ lines }) => lines)].join('\n'));
   return isRefused ? EXIT_CONFIG : 0;
 }
-
-const NOTHING_TO_COMPARE =
-  'no running server of this file was found, so there is nothing to compare it with; ' +
-  'run this on the machine of the server, as its user or as root, with the same TMPDIR';
 
 function validLine(file: string): string {
   return `${relative(process.cwd(), file)} is valid`;

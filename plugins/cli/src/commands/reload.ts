@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CommandAction, CommandError } from '@plugboard/kernel/contracts';
 import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option.js';
 import { previewReloads } from '../server/reload-preview.js';
-import { type ReloadReport, type RunningConfig, runningConfigs } from '../server/running-config.js';
+import { noServer, type ReloadReport, type RunningConfig, runningConfigs } from '../server/running-config.js';
 
 /** Milliseconds that a server has to report the outcome: more than an entry has to start. */
 const MAX_RELOAD_TIME = 30_000;
@@ -23,11 +23,7 @@ export const reload: CommandAction = {
   async run(args, terminal) {
     const file = configFile(args);
     const previews = await previewReloads(file);
-    if (previews.length === 0) {
-      throw new CommandError(
-        `no running server of ${file} was found; run this on the machine of the server, as its user or as root, with the same TMPDIR`,
-      );
-    }
+    if (previews.length === 0) throw new CommandError(noServer(file));
     const refused = previews.filter(({ isRefused }) => isRefused);
     if (refused.length > 0) {
       terminal.note(refused.flatMap(({ lines }) => lines).join('\n'));

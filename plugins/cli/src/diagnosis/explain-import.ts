@@ -8,6 +8,7 @@ import {
   hostError,
   KERNEL,
   type ModuleLocation,
+  packageName,
   packageOf,
   placeOf,
   readManifest,
@@ -86,11 +87,6 @@ function missingModule(name: string, by: string, missing: string | undefined, sh
   const isSource = source !== file && existsSync(source);
   const cure = isSource ? `there is ${source}: import that, or build the plugin` : 'correct the import, or build the plugin';
   return `the plugin at ${shown} imports ${file} in ${importer}, which does not exist; ${cure}`;
-}
-
-/** `@you/lib` of `@you/lib/sub`. */
-function packageName(specifier: string): string {
-  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 
 /** What to do about an import of a name that this package does not export there. */

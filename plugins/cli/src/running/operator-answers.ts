@@ -5,7 +5,6 @@ import { MAX_ANSWER, type OperatorAnswer, type OperatorChange, type OperatorRequ
 type Changed = OperatorAnswer['changed'];
 type Found = readonly Contribution<Channel>[];
 
-/** Answers an operator from the channels of a server. */
 export async function answerOperator(server: Pick<Server, 'extensions'>, request: OperatorRequest): Promise<OperatorAnswer> {
   const all = server.extensions(Channels).all();
   const { command, entry, change } = request;

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { CommandError, UsageError } from '@plugboard/kernel/contracts';
 import { composeServer } from './compose.js';
 import { MAX_ANSWER, type OperatorAnswer, type OperatorFailure, type OperatorRequest } from './operator-request.js';
-import { type RunningConfig, runningConfigs } from './running-config.js';
+import { noServer, type RunningConfig, runningConfigs } from './running-config.js';
 
 /** Milliseconds that a server has to answer. */
 const TIME_LIMIT = 60_000;
@@ -24,9 +24,7 @@ export async function askServers(file: string, request: OperatorRequest): Promis
   }
   if (answers.length === 0) {
     await composeServer({ file, partial: true });
-    throw new CommandError(
-      `no running server of ${file} was found; run this on the machine of the server, as its user or as root, with the same TMPDIR`,
-    );
+    throw new CommandError(noServer(file));
   }
   const answer = merged(answers);
   const { entry } = request;

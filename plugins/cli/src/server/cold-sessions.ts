@@ -9,7 +9,6 @@ interface Compared {
   readonly before: ConfigImage;
   readonly after: ConfigImage;
   readonly values: ConfigImage;
-  /** The folder of the configuration. */
   readonly folder: string;
 }
 

@@ -41,6 +41,11 @@ export interface ReloadReport {
   readonly reasons?: readonly string[] | undefined;
 }
 
+/** Says that a file has no running server. */
+export function noServer(file: string): string {
+  return `no running server of ${file} was found; run this on the machine of the server, as its user or as root, with the same TMPDIR`;
+}
+
 /** Where systemd makes folders for `RuntimeDirectory=plugboard/NAME`. Only root can add to it. */
 const SERVICES = '/run/plugboard';
 

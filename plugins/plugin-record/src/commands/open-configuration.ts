@@ -5,7 +5,6 @@ import { ReplayServer } from '../replay/replay-server.js';
 /** The exit code for a configuration or a recording that is wrong: EX_CONFIG of sysexits.h. */
 export const EXIT_WRONG_FILE = 78;
 
-/** The configuration file of a command. */
 export function configFile(args: CommandArguments): string {
   return args.text('config') ?? 'plugboard.yaml';
 }

@@ -15,7 +15,6 @@ export interface FailedRecording {
   readonly reason: string;
 }
 
-/** A turn that changed. */
 export interface ChangedTurn {
   readonly file: string;
   readonly turn: string;

@@ -151,7 +151,6 @@ const schemas = {
   },
 } as const;
 
-/** The kinds of lines. */
 export type LineType = keyof typeof schemas;
 
 export function isLineType(type: unknown): type is LineType {

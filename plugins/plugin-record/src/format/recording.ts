@@ -161,7 +161,6 @@ export interface Attempt extends Answered {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A whole recording. */
 export interface Recording {
   readonly turn: TurnLine;
   readonly attempts: readonly Attempt[];

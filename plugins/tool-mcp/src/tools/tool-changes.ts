@@ -14,7 +14,6 @@ export interface ToolChanges {
   readonly removed: readonly string[];
 }
 
-/** The digests of tools, by name. */
 export function digestsOf(tools: readonly ListedTool[]): ReadonlyMap<string, string> {
   return new Map(tools.map((tool) => [tool.name, digestOf(tool)]));
 }

@@ -122,7 +122,8 @@ export interface HttpRequest {
   dropBody(): void;
   /**
    * Adds fields to the access log line of this request, for example `agent`, `steps`. A public
-   * route that has verified a credential adds its name as `token_name`: then each request has a line.
+   * route that has verified a credential adds its name as `token_name`: then each request has a
+   * line.
    */
   note(fields: Readonly<Record<string, string | number | boolean | undefined>>): void;
 }
