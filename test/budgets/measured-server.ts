@@ -61,7 +61,12 @@ export class MeasuredServer {
     const child = fork(BIN, ['start', '-c', join(import.meta.dirname, 'budgets.yaml')], {
       execArgv: [...EXACT, `--import=${COUNTERS}`],
       cwd: t.testdir(),
-      env: { PATH: process.env.PATH, MODEL_PORT: String(modelPort), BUDGET_SESSIONS: join(t.testdirName, 'sessions.db') },
+      env: {
+        PATH: process.env.PATH,
+        MODEL_PORT: String(modelPort),
+        BUDGET_SESSIONS: join(t.testdirName, 'sessions.db'),
+        NODE_V8_COVERAGE: '', // which allocates
+      },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     t.teardown(() => child.kill('SIGKILL'));

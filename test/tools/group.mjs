@@ -1,9 +1,9 @@
 // Runs several test files in one process, each as a test of its own: `t` of a file is not the
 // process's, so its hooks, time limit and end concern that file only.
-import { createRequire, registerHooks } from 'node:module';
-import { resolve } from 'node:path';
+import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import tap from 'tap';
+import { keepCoverage } from './programs.mjs';
 
 const PREFIX = 'tap-of:';
 /** The `t` of each file, by the file's URL. */
@@ -30,20 +30,6 @@ registerHooks({
   },
 });
 
-// tap loads itself into every process that a test starts. That takes 0.6 s of a processor, and the
-// start of the program 0.3 s. Node.js writes the same coverage of the program in 0.1 s.
-const LOADER = /"?--import=[^ "]*@tapjs\/processinfo[^ "]*"?/;
-const PROGRAM = /\/plugins\/cli\/bin\/plugboard\.js$/;
-const coverage = process.env._TAPJS_PROCESSINFO_COVERAGE_ === '1' ? resolve('.tap/coverage') : undefined;
-const requireOfTap = createRequire(createRequire(import.meta.url).resolve('tap'));
-requireOfTap('process-on-spawn').addListener((child) => {
-  const { NODE_OPTIONS = '', ...env } = child.env;
-  const options = NODE_OPTIONS.replace(LOADER, '').trim();
-  if (options !== '') env.NODE_OPTIONS = options;
-  if (coverage !== undefined && PROGRAM.test(child.args[1])) env.NODE_V8_COVERAGE = coverage;
-  child.env = env;
-});
-
 /** @param files paths of test files. */
 export async function run(files) {
   for (const file of files) {
@@ -56,6 +42,7 @@ export async function run(files) {
       });
     });
   }
+  keepCoverage();
   // A server that a failed test left open would keep the process until its time limit.
   setTimeout(() => {
     console.error(`Something is still open after the tests: ${process.getActiveResourcesInfo()}`);

@@ -12,7 +12,8 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
-const GROUP = 20;
+/** Most files of a process. Few long ones, so that no process is the last one for long. */
+const GROUP = { short: 20, long: 6, soak: 6 };
 /** More processes than cores, because tests also wait. */
 const JOBS = { short: 3, long: 2, soak: 1 };
 /** Seconds for a group; each file has its own limit, see group.mjs. */
@@ -51,7 +52,7 @@ process.exitCode = status ?? 1;
 
 /** Writes the modules that tap runs, each of which runs its share of the files. */
 function writeGroups(name, files) {
-  const count = Math.ceil(files.length / GROUP);
+  const count = Math.ceil(files.length / GROUP[values.length]);
   return Array.from({ length: count }, (_, index) => {
     const number = count > 1 ? `-${String(index + 1).padStart(2, '0')}` : '';
     const path = `${folder}/${name.replaceAll('/', '-')}${number}.mjs`;

@@ -108,6 +108,7 @@ export class ServerProcess {
         PATH: process.env.PATH,
         MODEL_URL: models.url,
         MODEL_KEY,
+        NODE_V8_COVERAGE: '', // it would be slower, and take more memory
         NODE_OPTIONS: collectsGarbage === 'young' ? COLLECT_YOUNG : collectsGarbage ? COLLECT_ALL : '',
         ...options.env,
       }, // not what the test itself was started with

@@ -6,7 +6,7 @@ import { Game } from './game.js';
 import { type Move, program } from './moves.js';
 import { ServerLife, type StoreName } from './server-life.js';
 
-const PROGRAMS = Number(process.env.PLUGBOARD_PROGRAMS ?? rounds({ short: 5, long: 40, soak: 150 }));
+const PROGRAMS = Number(process.env.PLUGBOARD_PROGRAMS ?? rounds({ short: 3, long: 40, soak: 150 }));
 /** The same programs every time, but in the soak: a change must not fail for an older fault. */
 const SEED = process.env.PLUGBOARD_SEED ?? (LENGTH === 'soak' ? undefined : '32');
 /** To play one program again: what a failure prints as its path. */

@@ -3,12 +3,14 @@ import type { ModelEvent } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
+import { rounds } from '../../../../test/support/rounds.js';
 import { AnswerParser } from '../../src/answer/answer-parser.js';
 import { EventStream } from '../../src/answer/event-stream.js';
 import { Failures } from '../../src/failure/failures.js';
 import { Redactor } from '../../src/failure/redactor.js';
 import { plain } from '../connection.js';
 
+const RUNS = rounds({ short: 1_500, long: 5_000, soak: 50_000 });
 const PLAIN = { tools: [], fingerprint: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 
@@ -211,7 +213,7 @@ t.test('R-035 the fast path equals JSON.parse, however the reads cut the stream'
       reads.push(bytes.subarray(from));
       assert.deepEqual(fastPath(reads), slowPath(bytes));
     }),
-    { numRuns: 5000 },
+    { numRuns: RUNS },
   );
 });
 
@@ -238,7 +240,7 @@ t.test('R-035 any bytes produce events or a ModelError', async () => {
       const { error } = fastPath(fragments.map((bytes) => Buffer.from(bytes)));
       assert.ok(error === undefined || error.startsWith('ModelError: '), error);
     }),
-    { numRuns: 5000 },
+    { numRuns: RUNS },
   );
 });
 
