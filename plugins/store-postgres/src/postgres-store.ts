@@ -182,7 +182,9 @@ export class PostgresStore implements SessionStore {
 
   async recover(): Promise<readonly InterruptedTurn[]> {
     const found = await this.#call(({ tables: { turns }, replica }) => turns.recover(replica.id));
-    const interrupted = readable(found, (row) => this.#opened?.logBadRow(row, 'an interrupted turn cannot be read and is skipped'));
+    const interrupted = readable(found, (row) =>
+      this.#opened?.logBadRow(row, 'an interrupted turn cannot be read and is skipped'),
+    );
     for (const { turnId } of interrupted) this.#begun.add(turnId);
     return interrupted;
   }

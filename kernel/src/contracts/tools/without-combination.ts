@@ -1,3 +1,4 @@
+/** A JSON Schema as a value. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /**
