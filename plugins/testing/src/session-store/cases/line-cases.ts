@@ -130,7 +130,7 @@ export function lineCases(add: AddShared): void {
       .then(() => {
         ended = true;
       });
-    for (const one of waiting) await assert.rejects(one, endedBy('interrupted'));
+    await Promise.all(waiting.map((turn) => assert.rejects(turn, endedBy('interrupted'))));
     await eventually(() => lease.signal.aborted);
     assert.ok(endedBy('interrupted')(lease.signal.reason));
     assert.equal(lease.isHeld, false);
