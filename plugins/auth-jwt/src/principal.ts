@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AuthResult } from '@plugboard/kernel';
 import {
   DEFAULT_PROJECT,
@@ -79,7 +79,7 @@ function nameOf(subject: string | undefined): string {
  * contains no NUL.
  */
 function idOf(issuer: string, subject = ''): string {
-  return `jwt_${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url').slice(0, 22)}`;
+  return `jwt_${hash('sha256', `${issuer}\0${subject}`, 'base64url').slice(0, 22)}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SessionId } from './conversation-store.js';
 
 /** The prefix of every opaque session id. Keys from callers must not start with it. @public */
@@ -6,10 +6,7 @@ export const CONVERSATION_PREFIX = 'conv_';
 
 /** Returns the opaque id of a session: a hash of its three values. @public */
 export function conversationId({ project, agent, key }: SessionId): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([project, agent, key]))
-    .digest('hex');
-  return `${CONVERSATION_PREFIX}${digest.slice(0, 40)}`;
+  return `${CONVERSATION_PREFIX}${hash('sha256', JSON.stringify([project, agent, key])).slice(0, 40)}`;
 }
 
 /** Whether a text has the form of an opaque session id. @public */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Message } from '@plugboard/kernel';
 import {
   type AssistantMessage,
@@ -160,6 +160,6 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** The id of a tool call in the form that a server accepts. The same id always becomes the same. */
 function toolCallId(id: string, form: ToolIds): string {
   if (form === 'any' || /^[A-Za-z0-9]{9}$/.test(id)) return id;
-  const digest = createHash('sha256').update(id).digest();
+  const digest = hash('sha256', id, 'buffer');
   return Array.from({ length: 9 }, (_, i) => ALPHABET[(digest[i] ?? 0) % ALPHABET.length]).join('');
 }

@@ -33,7 +33,7 @@ export async function answer(context: TurnContext, begun: BegunTurn): Promise<An
     // them.
     const total = usage && end.type === 'finished' ? { ...end, usage: addUsage(usage, end.usage) } : end;
     task.idempotent?.add(batch.slice(0, -1));
-    const last = [...batch.slice(0, -1), total];
+    const last = total === end ? batch : [...batch.slice(0, -1), total];
     task.recorder?.add(last);
     answered = { last, end: total, transcript };
   };
