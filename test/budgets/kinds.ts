@@ -20,13 +20,16 @@ const chat = (fields: Body, turns = 60): Kind => ({
   turns,
   open: (t, port) => posting(t, port, '/v1/chat/completions', () => fields),
 });
-/** One conversation that grows would make each turn dearer, so each session has one turn. */
-const session = (fields: Body): Kind => ({
+/**
+ * One conversation that grows would make each turn dearer, so each session has a few turns only.
+ * The first one creates it.
+ */
+const session = (fields: Body, turns = 1): Kind => ({
   turns: 60,
   open: (t, port) => {
-    let sessions = 0;
-    const next = () => ({ ...fields, session_id: `${fields.stream === true}-${String(sessions++).padStart(6, '0')}` });
-    return posting(t, port, '/v1/chat/completions', next);
+    let sent = 0;
+    const sessionId = () => `${fields.stream === true}-${turns}-${String(Math.floor(sent++ / turns)).padStart(6, '0')}`;
+    return posting(t, port, '/v1/chat/completions', () => ({ ...fields, session_id: sessionId() }));
   },
 });
 
@@ -36,6 +39,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   'streamed turn': chat({ model: 'assistant', messages: asked('burst'), stream: true }),
   'turn with one tool call': chat({ model: 'clerk', messages: asked('tool') }),
   'session turn, JSON': session({ model: 'assistant', messages: asked('json') }),
+  'five turns of a session, JSON, each': session({ model: 'assistant', messages: asked('json') }, 5),
   'session turn, streamed': session({ model: 'assistant', messages: asked('burst'), stream: true }),
   'Messages turn, streamed': {
     turns: 60,
