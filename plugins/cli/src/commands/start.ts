@@ -14,6 +14,7 @@ import { openOperatorSocket } from '../running/operator-socket.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
 import { endWhenBlocked } from '../running/watchdog.js';
+import { boundYoungGeneration } from '../running/young-generation.js';
 import { composeServer } from '../server/compose.js';
 import { removeSecrets } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
@@ -37,6 +38,7 @@ export const start: CommandAction = {
     // Timers of the host and of plugins do not keep the process alive, but a waiting server must
     // stay.
     setInterval(() => undefined, 2 ** 30);
+    boundYoungGeneration();
     const endReport = reportBlocking();
     const hangUps = new HangUps();
     const file = configFile(args);
