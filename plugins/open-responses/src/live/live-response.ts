@@ -52,7 +52,7 @@ interface ResponseWork {
   run(signal: AbortSignal): RunningResponse;
   /** Receives each batch of the turn's events. */
   observe(batch: Batch): void;
-  /** Stores the response. Its end is reported after that. Never rejects. @returns whether it did. */
+  /** Stores the response, before its end is reported. Never rejects. @returns whether it did. */
   store(end: ResponseEnd): Promise<boolean>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
