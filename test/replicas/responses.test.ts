@@ -91,19 +91,32 @@ t.test('PG-20 events that the server of a response no longer keeps are 410 elsew
   t.equal((await resume(last - 1)).status, 410, 'its server shows it no more');
 });
 
+const ROUTES = [
+  ['GET', ''],
+  ['GET', '/input_items'],
+  ['POST', '/cancel'],
+  ['DELETE', ''],
+  ['GET', '?stream=true'],
+] as const;
+
 t.test('PG-20 an unknown response is 404 at both servers, and so are its events', async (t) => {
   const { one, two } = await twoServers(t);
   const id = `resp_${'a'.repeat(24)}`;
   for (const { app } of [one, two]) {
-    for (const [method, path] of [
-      ['GET', ''],
-      ['GET', '/input_items'],
-      ['POST', '/cancel'],
-      ['DELETE', ''],
-      ['GET', '?stream=true'],
-    ] as const) {
+    for (const [method, path] of ROUTES)
       t.equal((await app.request(method, `/v1/responses/${id}${path}`)).status, 404, `${method} ${path}`);
-    }
+  }
+});
+
+t.test('PG-20 a response that was deleted at one server is gone at the server that ran it', async (t) => {
+  const { one, two, gate, stream, id } = await running(t);
+  gate.resolve();
+  await stream.until('[DONE]');
+  t.match((await one.app.get(`/v1/responses/${id}`)).body, { status: 'completed' });
+  t.match((await two.app.request('DELETE', `/v1/responses/${id}`)).body, { deleted: true });
+  for (const { app } of [one, two]) {
+    for (const [method, path] of ROUTES)
+      t.equal((await app.request(method, `/v1/responses/${id}${path}`)).status, 404, `${method} ${path}`);
   }
 });
 

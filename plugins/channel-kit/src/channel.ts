@@ -64,8 +64,12 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   #isOpen = false;
   /** Set while this server has the platform. */
   #active: ActiveChannel | undefined;
-  /** The right to have it, where there are other servers. */
-  #held: Exclusive | undefined;
+  /** Aborts when what runs has to end now. */
+  readonly #cutting = new AbortController();
+  /** How many answers were cut by the stop. */
+  #cut = 0;
+  /** Where there are other servers: resolves when this one does not have the platform any more. */
+  #turns: Promise<void> | undefined;
   #running: Promise<unknown> | undefined;
   readonly pairing: Operators['pairing'];
   readonly outbox: Operators['outbox'];
@@ -103,9 +107,8 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     stopRequested.addEventListener('abort', this.#close, { once: true });
     if (stopRequested.aborted) this.#close();
     this.#isOpen = true;
-    this.#running = alone
-      ? this.#receive(signal)
-      : Promise.all([this.#takeTurns(signal), this.#platform.receivesAnywhere && this.#receive(signal)]);
+    if (!alone) this.#turns = this.#takeTurns(signal);
+    this.#running = Promise.all([this.#turns, (alone || this.#platform.receivesAnywhere) && this.#receive(signal)]);
   }
 
   /** @throws Error that says how many answers were cut. */
@@ -115,9 +118,13 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     this.#running = undefined;
     this.#ctx.host.stopRequested.removeEventListener('abort', this.#close);
     this.#close();
-    const cut = (await this.#active?.stop(signal)) ?? 0;
+    const end = () => this.#cutting.abort();
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+    if (this.#turns) await this.#turns;
+    else await this.#stopActive();
     await untilAborted(running, signal);
-    await this.#held?.release();
+    const cut = this.#cut;
     if (cut === 0) return;
     const [answers, messages] = cut === 1 ? ['1 answer was', 'its message is'] : [`${cut} answers were`, 'their messages are'];
     throw new Error(`${answers} cut; ${messages} answered after the next start`);
@@ -184,23 +191,29 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
       await held.release();
       throw error;
     }
-    this.#held = held;
     this.#activate(active);
     this.#connection.isStandby = false;
-    held.signal.addEventListener('abort', () => void this.#lose(active), { once: true });
+    held.signal.addEventListener('abort', () => this.#lose(active), { once: true });
     const take = (relayed: Relayed, removal: Values) => this.#take(active, relayed, removal);
-    await Promise.all([this.#relay.collect(take, signal), this.#platform.receivesAnywhere || this.#receive(signal)]);
-    if (this.#active === active) return; // the rest is done by `stop`
-    await this.#lose(active);
+    const work = Promise.all([this.#relay.collect(take, signal), this.#platform.receivesAnywhere || this.#receive(signal)]);
+    await untilAborted(work, signal);
+    // The next server need not wait for what else this one has to end.
+    if (this.#active) await this.#stopActive();
+    this.#active = undefined;
+    await active.lose();
+    await untilAborted(work, this.#cutting.signal);
     await held.release();
   }
 
   /** Another server may have the platform. */
-  async #lose(active: ActiveChannel): Promise<void> {
-    if (this.#active) this.#ctx.log.warn('this server has lost its lease: another one may have the platform');
+  #lose(active: ActiveChannel): void {
+    this.#ctx.log.warn('this server has lost its lease: another one may have the platform');
     this.#active = undefined;
-    this.#held = undefined;
-    await active.lose();
+    void active.lose();
+  }
+
+  async #stopActive(): Promise<void> {
+    this.#cut = (await this.#active?.stop(this.#cutting.signal)) ?? 0;
   }
 
   #newActive(): ActiveChannel {

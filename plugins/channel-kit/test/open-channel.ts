@@ -1,6 +1,7 @@
 import {
   AgentRuntimes,
   definePlugin,
+  type HostView,
   type PluginContext,
   type PluginState,
   SessionStores,
@@ -21,6 +22,7 @@ export interface OpenOptions {
   readonly state?: StateStore;
   /** A server of several over the same `state`. */
   readonly server?: OneServer;
+  readonly host?: HostView;
 }
 
 /** One of several servers: its lease, and how its store fails. */
@@ -79,6 +81,7 @@ export function opened({ platform = new ScriptedPlatform(), config, clock = new 
     entry: 'transports.desk',
     ...(given.ids && { ids: given.ids }),
     ...(given.state && { state: given.state }),
+    ...(given.host && { host: given.host }),
   });
   const runtime = given.runtime ?? new ScriptedRuntime({ agents: ['helper', 'other'], state: ctx.stateStore });
   ctx.provide(AgentRuntimes, runtime);

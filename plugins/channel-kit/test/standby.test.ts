@@ -1,4 +1,5 @@
 /** Several servers over one store. */
+import type { HostView } from '@plugboard/kernel';
 import { MemoryState } from '@plugboard/store-memory';
 import { eventually, ManualClock, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
@@ -6,16 +7,16 @@ import { keysOf, OneServer, type OpenOptions, opened } from './open-channel.js';
 import { ScriptedPlatform } from './scripted-platform.js';
 
 /** Two servers: the first one has the platform. */
-async function twoServers(config: OpenOptions['config'] = {}, isPushed = false) {
+async function twoServers(config: OpenOptions['config'] = {}, isPushed = false, host?: HostView) {
   const clock = new ManualClock();
   const shared = { clock, config, state: new MemoryState(clock), ids: new SequentialIds() };
-  const open = () => {
+  const open = (host?: HostView) => {
     const platform = new ScriptedPlatform({ tellsFull: isPushed });
     platform.receivesAnywhere = isPushed;
     const server = new OneServer();
-    return { server, ...opened({ ...shared, platform, server }) };
+    return { server, ...opened({ ...shared, platform, server, ...(host && { host }) }) };
   };
-  const [one, two] = [open(), open()];
+  const [one, two] = [open(host), open()];
   await one.start();
   await isIn(one, 'connected');
   await two.start();
@@ -47,6 +48,27 @@ t.test('CH-10 one of two servers has the platform, and the other takes over when
   t.match(two.platform.texts('c2'), [/\/new begins/]);
   t.strictSame(one.platform.texts(), []);
   t.strictSame(asked(two), ['A long one', 'Then this']);
+  await two.stop();
+});
+
+t.test('CH-10 a server that is asked to stop gives the platform away when its turns have ended, before its stop', async (t) => {
+  const asksToStop = new AbortController();
+  const host = { version: '0.1.0', phase: 'running', entries: () => [], literal: () => undefined } as const;
+  const { one, two } = await twoServers({}, false, { ...host, stopRequested: asksToStop.signal });
+  const gate = Promise.withResolvers<void>();
+  one.runtime.enqueue({ after: gate.promise, text: 'The whole story.' });
+  await one.platform.say('A long one');
+  await one.platform.say('Then this');
+  await eventually(() => one.runtime.requests.length === 1);
+  asksToStop.abort();
+  await t.rejects(one.platform.say('Too late'), { code: 'draining' });
+  t.equal(two.channel.status().state, 'standby');
+  gate.resolve();
+  await isIn(two, 'connected');
+  await eventually(() => one.platform.sent.length + two.platform.sent.length === 2);
+  t.strictSame(asked(one), ['A long one']);
+  t.strictSame(asked(two), ['Then this']);
+  await one.stop();
   await two.stop();
 });
 

@@ -52,8 +52,8 @@ interface ResponseWork {
   run(signal: AbortSignal): RunningResponse;
   /** Receives each batch of the turn's events. */
   observe(batch: Batch): void;
-  /** Stores the response. Its end is reported after that. Never rejects. */
-  store(end: ResponseEnd): Promise<void>;
+  /** Stores the response, before its end is reported. Never rejects. @returns whether it did. */
+  store(end: ResponseEnd): Promise<boolean>;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
 }
@@ -95,6 +95,7 @@ export class LiveResponse {
   /** Until the response has ended. */
   #turn: TurnEvents | undefined;
   #end: ResponseEnd | undefined;
+  #isStored = false;
 
   constructor({ work, ...options }: LiveResponseOptions) {
     const { encoder, stored, incremental, extensions, account } = options;
@@ -113,6 +114,11 @@ export class LiveResponse {
   /** How it ended; undefined while it runs. */
   get end(): ResponseEnd | undefined {
     return this.#end;
+  }
+
+  /** Whether the store has it: then it exists until it is deleted there, by any server. */
+  get isStored(): boolean {
+    return this.#isStored;
   }
 
   /** The items of the request; undefined when the response has ended. */
@@ -180,7 +186,7 @@ export class LiveResponse {
     }
     const { end } = this.encoder;
     if (!end) throw new Error('the response has not ended');
-    await this.#work?.store(end);
+    this.#isStored = (await this.#work?.store(end)) ?? false;
     this.events.write(last);
     this.#conclude(end);
   }

@@ -100,11 +100,15 @@ export class ResponseRunner {
           }),
         observe: (batch) => transcript?.add(batch),
         store: async (end) => {
-          if (!stored || !session || isUntold(end, caller)) return;
+          if (!stored || !session || isUntold(end, caller)) return false;
           const document = { turn: end.turn ?? 0, response: end.response, input: plan.input, carried: plan.carried };
-          await this.#stored.put(head.id, document, session, target, principal).catch((err) => {
+          try {
+            await this.#stored.put(head.id, document, session, target, principal);
+            return true;
+          } catch (err) {
             this.#log.warn({ err, response_id: head.id }, 'a response could not be stored');
-          });
+            return false;
+          }
         },
         onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
       },

@@ -145,7 +145,7 @@ export class ResponseService {
   /** A response in its current state, as JSON. @throws ProtocolError 404. @throws TurnError */
   async get(id: string, principal: Principal, account: Account): Promise<string> {
     const response =
-      this.findLive(id, principal)?.encoder.snapshot() ??
+      (await this.#findKept(id, principal, account))?.encoder.snapshot() ??
       (await this.#stored.get(id, principal, account))?.response ??
       (await this.#elsewhere(id, principal, account))?.response;
     if (response === undefined) throw responseNotFound(id);
@@ -178,7 +178,7 @@ export class ResponseService {
       extensions,
     }: { readonly principal: Principal; readonly account: Account; readonly extensions: boolean },
   ): Promise<ResumedResponse> {
-    const live = this.findLive(id, principal);
+    const live = await this.#findKept(id, principal, account);
     if (!live) {
       const isKnown = (await this.#stored.locate(id, principal, account)) ?? (await this.#remote.isRunning(id, principal));
       if (!isKnown) throw responseNotFound(id);
@@ -223,7 +223,7 @@ export class ResponseService {
    * @throws TurnError
    */
   async delete(id: string, principal: Principal, account: Account): Promise<void> {
-    const live = this.findLive(id, principal);
+    const live = await this.#findKept(id, principal, account);
     live?.cancel();
     await live?.ended;
     this.#live.forget(id);
@@ -231,6 +231,15 @@ export class ResponseService {
     if (isElsewhere) await this.#storedElsewhere(id, principal, account);
     const wasStored = await this.#stored.delete(id, principal, account);
     if (!live && !isElsewhere && !wasStored) throw responseNotFound(id);
+  }
+
+  /** As `findLive`, but not one that was deleted since, by any server. @throws TurnError */
+  async #findKept(id: string, principal: Principal, account: Account): Promise<LiveResponse | undefined> {
+    const live = this.findLive(id, principal);
+    if (!live?.isStored) return live;
+    const stored = await this.#stored.get(id, principal, account);
+    account.release(stored?.memory ?? 0);
+    return stored && live;
   }
 
   /** A response that another server runs. It may end, and be stored, while it is asked for. */

@@ -2,6 +2,7 @@ import type { Clock } from '@plugboard/kernel';
 import { Account, type Budget, type SharedStore, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import { type Batch, contentSize, endOf } from '../../engine/log/batch.js';
 import type { TurnTask } from '../../engine/turn/turn-task.js';
+import { serverDied } from './remote-turn.js';
 
 /** Milliseconds between two looks for a turn that another server does not show yet. */
 const LOOK_EVERY = 1_000;
@@ -85,8 +86,4 @@ async function take(turn: TurnTask, batch: Batch): Promise<void> {
   if (end?.type === 'finished') turn.finish(batch);
   else if (end) await turn.failWith(end);
   else await turn.write(batch);
-}
-
-function serverDied(cause?: unknown): TurnError {
-  return new TurnError('stopped', 'The server of the turn stopped before the agent finished.', { cause });
 }

@@ -1,4 +1,3 @@
-import type { Message } from '@plugboard/kernel';
 import { failed, failureOf, type Target, TurnError, type TurnRecord, type WatchedTurn } from '@plugboard/kernel/contracts';
 import { type Batch, endOf } from '../../engine/log/batch.js';
 
@@ -8,16 +7,9 @@ export function topicOfSession(conversation: string): string {
 }
 
 /** What another server says first of a turn, as JSON. */
-export interface RemoteHead {
-  readonly id: string;
+export interface RemoteHead extends Omit<WatchedTurn, 'target' | 'record' | 'cancel'> {
   readonly turnId: string;
   readonly agent: string;
-  readonly createdAt: number;
-  readonly messages: readonly Message[];
-  readonly size: number;
-  readonly approvals: WatchedTurn['approvals'];
-  readonly isWaiting: boolean;
-  readonly ahead: number;
   /** When it ended, if it had by then, by the time of the store. */
   readonly endedAt?: number | undefined;
 }
@@ -29,39 +21,14 @@ export interface RemoteBatch {
 }
 
 /** A turn of another server, and a position in what it says of it. */
-export class RemoteTurn implements WatchedTurn {
-  readonly id: string;
-  readonly target: Target;
-  readonly createdAt: number;
-  readonly messages: readonly Message[];
-  readonly size: number;
-  readonly approvals: WatchedTurn['approvals'];
-  readonly isWaiting: boolean;
-  readonly ahead: number;
-  record: TurnRecord | undefined;
-  readonly #end: () => Promise<void>;
-  readonly #unread: { readonly batch: Batch; readonly record: TurnRecord | undefined; readonly size: number }[] = [];
+export class RemoteTurn {
+  readonly turn: WatchedTurn & { record: TurnRecord | undefined };
+  readonly #unread: (RemoteBatch & { readonly size: number })[] = [];
   #hasEnded = false;
 
-  /** @param end asks its server to end it. */
-  constructor(
-    { id, createdAt, messages, size, approvals, isWaiting, ahead }: RemoteHead,
-    target: Target,
-    end: () => Promise<void>,
-  ) {
-    this.id = id;
-    this.target = target;
-    this.createdAt = createdAt;
-    this.messages = messages;
-    this.size = size;
-    this.approvals = approvals;
-    this.isWaiting = isWaiting;
-    this.ahead = ahead;
-    this.#end = end;
-  }
-
-  get turn(): WatchedTurn {
-    return this;
+  /** @param cancel asks its server to end it. */
+  constructor(head: RemoteHead, target: Target, cancel: () => Promise<void>) {
+    this.turn = { ...head, target, record: undefined, cancel };
   }
 
   /** Bytes that were not taken. */
@@ -72,34 +39,31 @@ export class RemoteTurn implements WatchedTurn {
   /** Takes the next batch; undefined if none is there yet. */
   take(): Batch | undefined {
     const next = this.#unread.shift();
-    if (next?.record) this.record = next.record;
+    if (next?.record) this.turn.record = next.record;
     return next?.batch;
   }
 
   /** Its server has sent something. */
   receive(text: string): void {
-    const { batch, record } = JSON.parse(text) as RemoteBatch;
-    this.#add({ batch, record, size: text.length });
+    this.#add(JSON.parse(text) as RemoteBatch, text.length);
   }
 
-  /** Its server sends nothing more. @returns whether the turn had not ended: its server died. */
-  close(): boolean {
-    const isCut = !this.#hasEnded;
-    const died = new TurnError('stopped', 'The server of the turn stopped before the agent finished.');
-    if (isCut) this.#add({ batch: [failed(failureOf(died, false))], record: undefined, size: 0 });
-    return isCut;
+  /** Its server sends nothing more. If the turn had not ended, its server died. */
+  close(): void {
+    if (!this.#hasEnded) this.#add({ batch: [failed(failureOf(serverDied(), false))] }, 0);
   }
 
   leave(): void {
     this.#unread.length = 0;
   }
 
-  cancel(): Promise<void> {
-    return this.#end();
+  #add(said: RemoteBatch, size: number): void {
+    this.#unread.push({ ...said, size });
+    this.#hasEnded ||= endOf(said.batch) !== undefined;
   }
+}
 
-  #add(one: { readonly batch: Batch; readonly record: TurnRecord | undefined; readonly size: number }): void {
-    this.#unread.push(one);
-    this.#hasEnded ||= endOf(one.batch) !== undefined;
-  }
+/** Why a turn of another server ends without its own end. */
+export function serverDied(cause?: unknown): TurnError {
+  return new TurnError('stopped', 'The server of the turn stopped before the agent finished.', { cause });
 }
