@@ -93,7 +93,8 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   const configured = (entry: LoadedEntry) => configure(entry, { ...check, isInstalled }, layout, secrets, problems);
   const entries = loaded.map(configured);
   const contents = { ...read, entries };
-  const credentials = [{ fields: layout.secretFields }, ...credentialsOf(entries)];
+  const ofPlugins = new Set(entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
+  const credentials = [{ fields: layout.secretFields }, ...ofPlugins];
   const { texts, variables: secretVariables } = secrets;
   const standIns: Configuration['standIns'] = async (failed, isNew) => {
     const again = await decide(read.entries.map((entry) => (failed.has(entry.id) ? { ...entry, disabled: 'it failed' } : entry)));
@@ -107,10 +108,6 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
 /** The entries that are not disabled. */
 export function enabledEntries<E extends ReadEntry>({ entries }: Pick<FileContents<E>, 'entries'>): readonly E[] {
   return entries.filter((entry) => entry.disabled === undefined);
-}
-
-function credentialsOf(entries: readonly LoadedEntry[]): Set<CredentialShapes> {
-  return new Set(entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
 }
 
 /**

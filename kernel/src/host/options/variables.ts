@@ -33,18 +33,14 @@ export interface Reference {
 export function readEnvironment(folder: string, env: Environment): Environment {
   const file = join(folder, '.env');
   try {
-    return { ...parseEnv(withoutByteOrderMark(readFileSync(file, 'utf8'))), ...env };
+    const text = readFileSync(file, 'utf8').replace(/^\ufeff/, ''); // an editor's byte order mark
+    return { ...parseEnv(text), ...env };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return env;
     const found = fault('FILE_UNREADABLE', code ?? String(error));
     throw new ConfigError([{ file, position: undefined, path: [], ...found }]);
   }
-}
-
-/** Some editors write a byte order mark, which would become part of the first name. */
-function withoutByteOrderMark(text: string): string {
-  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
 /** `$${`, a literal `${` · `${NAME}` · `${NAME:-default}` · any other `${`. */

@@ -48,12 +48,9 @@ export async function importPlugin(
   if (named !== undefined) {
     throw hostError('NOT_A_PLUGIN', shown, `definePlugin() made its export "${named}", not its default export`);
   }
-  throw hostError('NOT_A_PLUGIN', shown, 'default' in loaded ? described(loaded.default) : 'it has no default export');
-}
-
-/** Describes a default export that is not a plugin. */
-function described(value: unknown): string {
-  return `its default export is ${kindOf(value)}, which definePlugin() did not make`;
+  if (!('default' in loaded)) throw hostError('NOT_A_PLUGIN', shown, 'it has no default export');
+  const found = `its default export is ${kindOf(loaded.default)}, which definePlugin() did not make`;
+  throw hostError('NOT_A_PLUGIN', shown, found);
 }
 
 function kindOf(value: unknown): string {

@@ -18,8 +18,9 @@ const MODULE = /\.[cm]?[jt]s$/;
 /** The plugin that a `use` most likely means: a module beside the file, or an installed one. */
 export function similarPlugin(use: string, folder: string, installed: readonly string[]): string | undefined {
   const path = join(folder, use);
-  const module = modulesIn(dirname(path)).find((name) => name === basename(path) || parse(name).name === basename(path));
-  return module === undefined ? nearest(use, installed) : `./${join(dirname(use), module)}`;
+  const wanted = basename(path);
+  const found = entriesOf(dirname(path)).find(({ name }) => MODULE.test(name) && [name, parse(name).name].includes(wanted));
+  return found === undefined ? nearest(use, installed) : `./${join(dirname(use), found.name)}`;
 }
 
 /** The short names of the installed plugins with a prefix: `x` for `@plugboard/<prefix>-x`. */
@@ -46,10 +47,6 @@ export function similarFile(path: string): string | undefined {
     basename(path),
     entries.map(({ name }) => name),
   );
-}
-
-function modulesIn(folder: string): readonly string[] {
-  return entriesOf(folder).flatMap(({ name }) => (MODULE.test(name) ? [name] : []));
 }
 
 /** The entries of a folder, or none if it cannot be read. */

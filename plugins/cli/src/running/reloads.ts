@@ -1,6 +1,5 @@
 import { audit } from '@plugboard/kernel';
-import type { HostServer } from '@plugboard/kernel/internal';
-import { ReloadError, type ReloadResult } from '@plugboard/kernel/internal';
+import { type HostServer, ReloadError, type ReloadResult } from '@plugboard/kernel/internal';
 import { describeChange } from '../server/describe-change.js';
 import { recordConfig } from '../server/running-config.js';
 

@@ -151,14 +151,8 @@ export interface EndLine {
 }
 
 /** One attempt at a model connection: its request, with all messages, and its answer. */
-export interface Attempt extends Answered {
-  readonly step: number;
-  readonly attempt: number;
-  readonly connection: string;
-  readonly model: string;
-  readonly messages: readonly Message[];
+export interface Attempt extends Answered, Omit<RequestLine, 'type' | 'kept' | 'tools'> {
   readonly tools: readonly ToolDeclaration[];
-  readonly params: Readonly<Record<string, unknown>>;
 }
 
 export interface Recording {

@@ -28,7 +28,7 @@ export function keywordsOf(schema: Fields): Schema {
   if (choices.length > 0) found.enum = choices;
   if (schema.const !== undefined) found.const = schema.const;
   if (textOf(schema.format) !== undefined) found.format = schema.format;
-  for (const keyword of NUMBERS) if (isNumber(schema[keyword])) found[keyword] = schema[keyword];
+  for (const keyword of NUMBERS) if (Number.isFinite(schema[keyword])) found[keyword] = schema[keyword];
   for (const keyword of COUNTS) if (isCount(schema[keyword])) found[keyword] = schema[keyword];
   if (typeof found.multipleOf === 'number' && found.multipleOf <= 0) delete found.multipleOf;
   if (schema.uniqueItems === true) found.uniqueItems = true;
@@ -89,10 +89,6 @@ function exclusive(found: Record<string, unknown>, schema: Fields): Schema {
     delete found[bound];
   }
   return found;
-}
-
-function isNumber(value: unknown): boolean {
-  return typeof value === 'number' && Number.isFinite(value);
 }
 
 function isCount(value: unknown): boolean {

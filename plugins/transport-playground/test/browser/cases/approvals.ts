@@ -23,6 +23,13 @@ async function openGuarded(t: Test, browser: Browser, more = '') {
   return { app, page, topics, says };
 }
 
+/** Opens such a page, and asks for one topic. @param answer comes once the call was decided. */
+async function askGuarded(t: Test, browser: Browser, answer = 'Here it is.', more = '') {
+  const { app, page, topics, says } = await openGuarded(t, browser, more);
+  says(answer, 'treasure');
+  return { app, page, topics, turn: await page.ask('Where is the treasure?') };
+}
+
 /** Waits until a card shows a state. */
 const shows = (card: Locator, state: string) => card.locator('.tool-state').getByText(state, { exact: true }).waitFor();
 
@@ -31,9 +38,7 @@ const answered = (page: Playground, text: string) => page.page.getByText(text, {
 
 export async function approvals(t: Test, browser: Browser): Promise<void> {
   t.test('AP-2 a person approves a call by a button, and it runs once', async (t) => {
-    const { page, topics, says } = await openGuarded(t, browser);
-    says('It lies under the oak.', 'treasure');
-    const turn = await page.ask('Where is the treasure?');
+    const { page, topics, turn } = await askGuarded(t, browser, 'It lies under the oak.');
     const card = page.cards.first();
     t.match(
       await card.innerText(),
@@ -54,9 +59,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('AP-2 a call that a person denies does not run', async (t) => {
-    const { app, page, topics, says } = await openGuarded(t, browser);
-    says('Then I did not look.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { app, page, topics } = await askGuarded(t, browser, 'Then I did not look.');
     await page.button('Deny desk/lookup').click();
     await answered(page, 'Then I did not look.');
     await shows(page.cards.first(), 'denied');
@@ -102,9 +105,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('AP-3 a line that denies works too', async (t) => {
-    const { page, topics, says } = await openGuarded(t, browser);
-    says('Here it is.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { page, topics } = await askGuarded(t, browser);
     await page.ask('deny all');
     await answered(page, 'Here it is.');
     await shows(page.cards.first(), 'denied');
@@ -113,9 +114,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('after a reload the buttons are there again', async (t) => {
-    const { page, topics, says } = await openGuarded(t, browser);
-    says('Here it is.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { page, topics } = await askGuarded(t, browser);
     await page.page.reload();
     await page.settled();
     await shows(page.cards.first(), 'needs approval');
@@ -127,9 +126,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('AP-4 an approval that comes too late is a denial, of which the agent is told', async (t) => {
-    const { page, topics, says } = await openGuarded(t, browser, ', approvalExpires: 1s');
-    says('Too late.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { page, topics } = await askGuarded(t, browser, 'Too late.', ', approvalExpires: 1s');
     await setTimeout(1100);
     await page.button('Approve desk/lookup').click();
     await page.page.getByText('was denied: nobody approved it in time').first().waitFor();
@@ -153,9 +150,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('AP-3 a line that denies is shown, also where the agent hides its tools', async (t) => {
-    const { page, topics, says } = await openGuarded(t, browser, ', toolVisibility: none');
-    says('Here it is.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { page, topics } = await askGuarded(t, browser, undefined, ', toolVisibility: none');
     await page.ask('deny all');
     await answered(page, 'Here it is.');
     await shows(page.cards.first(), 'denied');
@@ -164,9 +159,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   });
 
   t.test('AP-6 a call that another client approved is shown as approved', async (t) => {
-    const { app, page, topics, says } = await openGuarded(t, browser, ', toolVisibility: none');
-    says('Here it is.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { app, page, topics } = await askGuarded(t, browser, undefined, ', toolVisibility: none');
     const { body } = await app.request('GET', '/v1/approvals');
     const [{ id }] = (body as { data: [{ id: string }] }).data;
     await app.request('POST', `/v1/approvals/${id}`, {}, { approve: true });
@@ -195,9 +188,7 @@ export async function approvals(t: Test, browser: Browser): Promise<void> {
   }
 
   t.test('a message is changed after a line that denied, and the other version begins at that message', async (t) => {
-    const { app, page, says } = await openGuarded(t, browser);
-    says('Here it is.', 'treasure');
-    await page.ask('Where is the treasure?');
+    const { app, page } = await askGuarded(t, browser);
     await page.ask('deny all');
     await answered(page, 'Here it is.');
     app.models.respond(({ body }) => ({ text: `Answer to ${body.messages.at(-1)?.content}` }));

@@ -162,16 +162,13 @@ export async function branches(t: Test, browser: Browser): Promise<void> {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     await page.ask('First');
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('Second');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app, 'Second');
     await page.turns.first().getByRole('button', { name: 'Edit and send again' }).click();
     await page.page.locator('#edited').fill('Changed');
     await page.page.keyboard.press('Enter');
     await page.page.getByRole('alert').getByText('A turn of this session runs').waitFor();
     t.equal(await page.page.locator('#edited').inputValue(), 'Changed');
-    gate.resolve();
+    goOn();
     await page.page.getByText('Slowly but surely.', { exact: true }).waitFor();
     t.equal(await page.page.locator('#edited').inputValue(), 'Changed');
     t.same(page.problems, []);

@@ -19,17 +19,14 @@ const badge = (page: Playground, text: string) => page.page.locator('.server').g
 export async function connection(t: Test, browser: Browser): Promise<void> {
   t.test('a turn whose connection is lost says so, and goes on without gaps', async (t) => {
     const { app, network, page } = await openOnNetwork(t, browser);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How do you work?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app);
     const cutAt = performance.now();
     network.cut();
     await page.turns.first().getByText('Reconnecting').waitFor();
     await badge(page, 'Reconnecting');
     t.comment(`after ${Math.round(performance.now() - cutAt)} ms`);
     await page.message.fill('A draft');
-    gate.resolve();
+    goOn();
     network.mend(app);
     t.equal(await page.answer(await page.ended(0)), 'Slowly but surely.');
     await badge(page, 'Ready');
@@ -39,13 +36,10 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
 
   t.test('a turn that ended while the server could not be reached is shown as it was stored', async (t) => {
     const { app, network, page } = await openOnNetwork(t, browser);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How do you work?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app);
     network.cut();
     await page.turns.first().getByText('Reconnecting').waitFor();
-    gate.resolve();
+    goOn();
     await eventually(async () => JSON.stringify((await app.request('GET', '/v1/conversations')).body).includes('"turns":1'));
     network.mend(app);
     t.equal(await page.answer(await page.ended(0)), 'Slowly but surely.');
@@ -115,16 +109,13 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
     });
     await page.enterToken(TOKEN);
     await page.page.getByText('Talk to billing').waitFor();
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How do you work?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app);
     await page.message.fill('A draft');
     end();
     await page.page.getByRole('dialog').waitFor();
     t.match(await page.turns.first().innerText(), /token is no longer valid/);
     await page.enterToken(TOKEN);
-    gate.resolve();
+    goOn();
     await page.page.getByText('Slowly but surely.', { exact: true }).waitFor();
     t.equal(await page.turns.count(), 1);
     t.equal(await page.message.inputValue(), 'A draft');
@@ -134,12 +125,9 @@ export async function connection(t: Test, browser: Browser): Promise<void> {
   t.test('a clock that jumps changes no duration', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How late is it?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app, 'How late is it?');
     await page.page.evaluate('Date.now = () => 0');
-    gate.resolve();
+    goOn();
     const turn = await page.ended(0);
     t.match(await turn.locator('.turn-facts').innerText(), /^\d+(\.\d)? m?s/);
     t.match(await page.page.locator('.session-note').innerText(), /now$/);

@@ -25,14 +25,11 @@ export async function sessions(t: Test, browser: Browser): Promise<void> {
   t.test('a turn that runs during a reload is followed to its end', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How do you work?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app);
     await page.page.reload();
     await page.page.getByText('Slowly').waitFor();
     t.match(await page.turns.first().locator('.asked').innerText(), 'How do you work?');
-    gate.resolve();
+    goOn();
     const turn = await page.ended(0);
     t.equal(await page.answer(turn), 'Slowly but surely.');
     t.equal(await page.turns.count(), 1);

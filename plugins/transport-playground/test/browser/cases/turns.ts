@@ -22,10 +22,7 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
   t.test('a turn goes on when its reader leaves, and is shown again when they come back', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How do you work?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app);
     await page.button('New chat').click();
     await page.rendered();
     t.equal(await page.turns.count(), 0);
@@ -35,7 +32,7 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
     t.equal(await page.answer(await page.ask('And you?')), 'Meanwhile.', 'another conversation runs beside it');
     await row.locator('.session-open').click();
     await page.page.getByText('Slowly').waitFor();
-    gate.resolve();
+    goOn();
     t.equal(await page.answer(await page.ended(0)), 'Slowly but surely.');
     t.equal((await app.models.received(1)).body.messages.length, 2);
     t.same(page.problems, []);
@@ -44,12 +41,9 @@ export async function turns(t: Test, browser: Browser): Promise<void> {
   t.test('a turn that ends while another conversation is shown is there afterwards', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
-    await page.say('How do you work?');
-    await page.page.getByText('Slowly').waitFor();
+    const goOn = await page.askSlowly(app);
     await page.button('New chat').click();
-    gate.resolve();
+    goOn();
     const row = page.page.locator('.session', { hasText: 'How do you work?' });
     await row.getByText('now').waitFor();
     await row.locator('.session-open').click();

@@ -83,6 +83,18 @@ export class Playground {
     await this.message.press('Enter');
   }
 
+  /**
+   * Sends a message to a model that waits in the middle of `Slowly but surely.`
+   * @returns what lets it go on.
+   */
+  async askSlowly({ models }: Pick<TestServer, 'models'>, text = 'How do you work?'): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    models.enqueue({ text: ['Slowly ', promise, 'but surely.'] });
+    await this.say(text);
+    await this.page.getByText('Slowly').waitFor();
+    return resolve;
+  }
+
   /** Sends a message and waits for the end of its turn. */
   async ask(text: string): Promise<Locator> {
     await this.rendered(); // a new chat may just have begun
