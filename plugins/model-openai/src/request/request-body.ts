@@ -32,7 +32,7 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
 /** Longest body that is one text, in characters. */
 const MAX_TEXT = 32 * 1024;
 
-/** Joins the parts of a body. A large one as bytes: its text would be copied twice more. */
+/** Joins the parts of a body: a large one as bytes, because its text would be copied twice more. */
 function joined(parts: readonly string[]): string | Buffer {
   let length = 0;
   for (const part of parts) length += part.length;
