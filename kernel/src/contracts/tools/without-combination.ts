@@ -1,3 +1,4 @@
+/** A JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /**
