@@ -1,4 +1,4 @@
-/** A JSON Schema as a value. */
+/** A JSON Schema. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /**
