@@ -75,6 +75,7 @@ t.test('S-15 no field of a request is used as the name of a file, a table or a c
     for (const fields of FIELDS) replies.push(await server.chat(saying('Hi', fields(name)), bearer(TOKEN)));
     const encoded = encodeURIComponent(name.toWellFormed());
     for (const { method, path, takesJson } of everyRoute(server, encoded)) {
+      if (!path.includes(encoded)) continue; // a route without a name
       if (path.startsWith('/v1/conversations'))
         replies.push(await caller.send(method, path.slice('/v1/conversations'.length), takesJson ? {} : undefined));
       else replies.push(await server.request(method, path, bearer(TOKEN)));

