@@ -12,7 +12,7 @@ import { ASSISTANT, TRANSPORTS } from '../../support/test-server.js';
 import { ServerProcess } from '../support/server-process.js';
 
 /** Requests that are logged with as much text as a request can put into a line. */
-const REQUESTS = 400;
+const REQUESTS = 1_000;
 /** Milliseconds. */
 const STOP_LIMIT = 30_000;
 
