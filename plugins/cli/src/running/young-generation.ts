@@ -1,7 +1,7 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-/** Bytes: two halves of 8 MiB, which cost 1 to 2 % CPU. Halves of 4 MiB cost 4 %. */
+/** Bytes: two halves of 8 MiB. What that costs is in docs/reference/performance.md, Settings. */
 const MAX_SIZE = 16 * 2 ** 20;
 
 /**
