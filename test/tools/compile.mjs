@@ -40,7 +40,7 @@ function compiled(path) {
   const source = readFileSync(path, 'utf8');
   const name = relative(root, path);
   if (name.startsWith('..')) return compile(path, source); // a test wrote it
-  const mark = `\n// ${hash('sha1', JSON.stringify(options) + source)}`;
+  const mark = `\n// ${hash('sha1', JSON.stringify(options) + path + source)}`; // the map names the path
   const file = join(folder, `${name.replaceAll(/[\\/]/g, '~')}.js`);
   if (existsSync(file)) {
     const code = readFileSync(file, 'utf8');
