@@ -69,8 +69,7 @@ function full(): HttpError {
 
 function unavailable(error: unknown): Error {
   if (!(error instanceof TurnError)) return error instanceof Error ? error : new Error(String(error));
-  return new HttpError(503, 'The server is stopping. Send the message again.', {
-    code: 'stopping',
-    headers: retryAfterHeaders(RETRY_AFTER),
-  });
+  const { message, code } =
+    error.code === 'draining' ? { message: 'The server is stopping. Send the message again.', code: 'stopping' } : error;
+  return new HttpError(503, message, { code, headers: retryAfterHeaders(RETRY_AFTER) });
 }

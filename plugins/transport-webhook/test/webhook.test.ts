@@ -3,6 +3,7 @@ import { on } from 'node:events';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { checkOptions, eventually, ModelServer, pluginContract, startServer, systemClock } from '@plugboard/testing';
 import { testHttpRequest } from '@plugboard/transport-http/testing';
 import t, { type Test } from 'tap';
@@ -154,6 +155,21 @@ t.test('WH-1 the log, not the answer, says why a message is refused', async (t) 
     await t.rejects(route.handle(request) as Promise<unknown>, { status: 401, message: /missing, wrong, or more than 5/ });
     t.match(notes, [{ refused }]);
   }
+});
+
+t.test('WH-1 CH-10 a message that a server on standby cannot take is refused with what is full', async (t) => {
+  const receiver = await Receiver.start(t);
+  const receive = () => Promise.reject(new TurnError('overloaded', 'More waits than `transports.desk.waiting` allows.'));
+  const inbox = { receive, connected() {}, failed() {} };
+  const route = webhookRoute({ name: 'desk', signatures: new Signatures([SECRET]), inbox, clock: systemClock });
+  const body = JSON.stringify({ chat: 'c', sender: 'ann', text: 'Hello' });
+  const request = testHttpRequest({ headers: { ...receiver.sign('one', body) }, body: Buffer.from(body) });
+  await t.rejects(route.handle(request) as Promise<unknown>, {
+    status: 503,
+    code: 'overloaded',
+    message: 'More waits than `transports.desk.waiting` allows.',
+    headers: { 'retry-after': '5' },
+  });
 });
 
 t.test('WH-1 while the secret changes, messages may be signed with each, and replies are signed with all', async (t) => {
