@@ -147,9 +147,12 @@ async function runAction(name: string, action: CommandAction, argv: readonly str
 
 /** Runs a command, and waits until its log is written. */
 async function runToEnd(command: CommandAction, args: CommandArguments): Promise<number> {
+  // The clock's timers keep no process alive, and a command may wait for nothing else.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     return await command.run(args, terminal);
   } finally {
+    clearInterval(alive);
     await logWritten();
   }
 }

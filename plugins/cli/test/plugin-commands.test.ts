@@ -20,7 +20,15 @@ const GREETING = `
       return 3;
     },
   };
-  const wave = { summary: 'Waves', options: {}, run: async (args, terminal) => { terminal.print('waved'); return 0; } };
+  const wave = {
+    summary: 'Waves',
+    options: {},
+    async run(args, terminal) {
+      await new Promise((resolve) => ctx.clock.after(1, resolve)); // nothing else keeps the process alive
+      terminal.print('waved');
+      return 0;
+    },
+  };
   ctx.contribute(Commands, greet, 'greet');
   ctx.contribute(Commands, { summary: 'Speaks with hands', actions: { wave, greet, nod: wave } }, 'gesture');
 `;
