@@ -39,6 +39,7 @@ export function webhookRoute({ name, signatures, inbox, clock }: WebhookRouteDep
       const id = headers['webhook-id'];
       const message = messageOf(id, body, request.account);
       const [receipt] = await inbox.receive([message]).catch((error: unknown) => {
+        if (!(error instanceof TurnError)) request.note({ not_stored: String(error) });
         throw unavailable(error);
       });
       if (receipt === 'full') throw full();
@@ -67,9 +68,11 @@ function full(): HttpError {
   return new HttpError(429, message, { code: 'chat_full', headers: retryAfterHeaders(RETRY_AFTER) });
 }
 
-function unavailable(error: unknown): Error {
-  if (!(error instanceof TurnError)) return error instanceof Error ? error : new Error(String(error));
-  const { message, code } =
-    error.code === 'draining' ? { message: 'The server is stopping. Send the message again.', code: 'stopping' } : error;
-  return new HttpError(503, message, { code, headers: retryAfterHeaders(RETRY_AFTER) });
+function unavailable(error: unknown): HttpError {
+  const headers = retryAfterHeaders(RETRY_AFTER);
+  if (!(error instanceof TurnError))
+    return new HttpError(503, 'The message could not be stored. Send it again.', { code: 'unavailable', headers });
+  if (error.code === 'draining')
+    return new HttpError(503, 'The server is stopping. Send the message again.', { code: 'stopping', headers });
+  return new HttpError(503, error.message, { code: error.code, headers });
 }

@@ -157,19 +157,26 @@ t.test('WH-1 the log, not the answer, says why a message is refused', async (t) 
   }
 });
 
-t.test('WH-1 CH-10 a message that a server on standby cannot take is refused with what is full', async (t) => {
+t.test('WH-1 CH-10 a message that is not taken is refused with the reason, to be sent again', async (t) => {
   const receiver = await Receiver.start(t);
-  const receive = () => Promise.reject(new TurnError('overloaded', 'More waits than `transports.desk.waiting` allows.'));
-  const inbox = { receive, connected() {}, failed() {} };
-  const route = webhookRoute({ name: 'desk', signatures: new Signatures([SECRET]), inbox, clock: systemClock });
-  const body = JSON.stringify({ chat: 'c', sender: 'ann', text: 'Hello' });
-  const request = testHttpRequest({ headers: { ...receiver.sign('one', body) }, body: Buffer.from(body) });
-  await t.rejects(route.handle(request) as Promise<unknown>, {
-    status: 503,
-    code: 'overloaded',
-    message: 'More waits than `transports.desk.waiting` allows.',
-    headers: { 'retry-after': '5' },
-  });
+  const full = 'More waits than `transports.desk.waiting` allows.';
+  for (const [error, code, message, note] of [
+    [new TurnError('overloaded', full), 'overloaded', full, undefined],
+    [new Error('disk full'), 'unavailable', 'The message could not be stored. Send it again.', 'Error: disk full'],
+  ] as const) {
+    const inbox = { receive: () => Promise.reject(error), connected() {}, failed() {} };
+    const route = webhookRoute({ name: 'desk', signatures: new Signatures([SECRET]), inbox, clock: systemClock });
+    const text = JSON.stringify({ chat: 'c', sender: 'ann', text: 'Hello' });
+    const notes: Record<string, unknown> = {};
+    const request = testHttpRequest({
+      headers: { ...receiver.sign('one', text) },
+      body: Buffer.from(text),
+      note: (fields) => Object.assign(notes, fields),
+    });
+    const refused = { status: 503, code, message, headers: { 'retry-after': '5' } };
+    await t.rejects(route.handle(request) as Promise<unknown>, refused);
+    t.equal(notes.not_stored, note);
+  }
 });
 
 t.test('WH-1 while the secret changes, messages may be signed with each, and replies are signed with all', async (t) => {

@@ -63,7 +63,8 @@ export class HttpReceiver {
     try {
       await receiving.process(delivered);
       return { status: 200 };
-    } catch {
+    } catch (error) {
+      note({ not_stored: String(error) });
       throw new HttpError(503, 'The event could not be stored.', { code: 'unavailable' });
     }
   }

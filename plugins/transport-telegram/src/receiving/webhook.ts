@@ -81,7 +81,8 @@ export class Webhook {
       await updates.take([update]);
     } catch (error) {
       if (error instanceof TurnError) throw new HttpError(503, error.message, { code: error.code });
-      throw error;
+      request.note({ not_stored: String(error) });
+      throw new HttpError(503, 'The update could not be stored.', { code: 'unavailable' });
     }
     return { status: 200, body: {} };
   }
