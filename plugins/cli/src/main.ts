@@ -7,7 +7,7 @@
  *     plugboard start      runs the server until it is stopped (SIGTERM, or Ctrl-C)
  *     plugboard chat       talks to an agent in the terminal
  *     plugboard reload     reloads the configuration of the running server
- *     plugboard channels   lists the channels of the running server
+ *     plugboard channels   lists the channels of the running servers
  *     plugboard pair       lets a sender of a channel in
  *     plugboard outbox     lists replies of channels that failed, and sends them again
  *     plugboard usage      prints the tokens, money and budgets of a running server

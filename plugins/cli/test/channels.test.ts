@@ -68,7 +68,7 @@ async function opened(t: Test, transports = TRANSPORTS, temporary = t.testdirNam
 }
 
 t.test('plugboard channels shows the channels of the running server, and whether all are ready', async (t) => {
-  const { plugboard } = await opened(t);
+  const { plugboard, records } = await opened(t);
   const { code, stdout, stderr } = await plugboard('channels');
   t.equal(stderr, '');
   t.equal(code, 0);
@@ -81,6 +81,7 @@ t.test('plugboard channels shows the channels of the running server, and whether
   t.strictSame(JSON.parse(json.stdout), {
     channels: [
       {
+        server: records()[0]?.pid,
         entry: 'desk',
         platform: 'pager',
         account: '@desk_bot',
@@ -173,6 +174,8 @@ t.test('only the user can reach the socket, two servers have one each, and none 
   renameSync(String(sockets[0]), `${sockets[0]}.gone`);
   t.match(await plugboard('channels'), { code: 0, stdout: /desk/ }, 'a socket that is gone is as no server');
   renameSync(`${sockets[0]}.gone`, String(sockets[0]));
+  const listed = (await plugboard('channels')).stdout;
+  for (const { pid } of records()) t.match(listed, new RegExp(`^${pid} +desk `, 'm'), 'and which server is which');
   t.match(await plugboard('pair', 'K7M2-QX4R'), { code: 0 });
   t.match((await plugboard('pair', '--json')).stdout, '"requests": [\n', 'the second server still waits');
   program.kill('SIGKILL');

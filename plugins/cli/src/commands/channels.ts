@@ -5,14 +5,15 @@ import { askServers } from '../server/ask-servers.js';
 
 const READY: readonly string[] = ['connected', 'standby'];
 
-/** Lists the channels of the running server. */
+/** Lists the channels of the running servers of this machine. */
 export const channels: CommandAction = {
-  summary: 'Lists the channels of the running server; exit code 1 if one is not ready',
+  summary: 'Lists the channels of the running servers; exit code 1 if one is not ready',
   options: CHANNEL_OPTIONS,
   async run(args, terminal) {
     const file = configFile(args);
     const found = (await askServers(file, { command: 'channels', entry: args.text('entry') })).channels.map(
-      ({ entry, platform, account, state, reason, since, waiting, unsent, failed }) => ({
+      ({ server, entry, platform, account, state, reason, since, waiting, unsent, failed }) => ({
+        server,
         entry,
         platform,
         account: account ?? null,
@@ -27,7 +28,9 @@ export const channels: CommandAction = {
     if (args.has('json')) terminal.print(JSON.stringify({ channels: found }, undefined, 2));
     else if (found.length === 0) terminal.print(`the server of ${file} has no channels`);
     else {
+      const isOne = new Set(found.map(({ server }) => server)).size === 1;
       const rows = found.map((one) => [
+        isOne ? '' : String(one.server),
         one.entry,
         one.platform,
         oneLine(one.account ?? ''),
@@ -37,7 +40,7 @@ export const channels: CommandAction = {
         oneLine(one.reason ?? '', 200),
       ]);
       terminal.print(
-        columnsOf(['entry', 'platform', 'account', 'state', 'since', 'waiting', 'unsent', 'failed', 'reason'], rows),
+        columnsOf(['server', 'entry', 'platform', 'account', 'state', 'since', 'waiting', 'unsent', 'failed', 'reason'], rows),
       );
     }
     return found.every(({ state }) => READY.includes(state)) ? 0 : 1;

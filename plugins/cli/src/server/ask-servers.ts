@@ -19,7 +19,7 @@ export async function askServers(file: string, request: OperatorRequest): Promis
   for (const server of runningConfigs(file)) {
     const answer = await ask(server, { ...request, change });
     if (answer === undefined) continue;
-    answers.push(answer);
+    answers.push({ ...answer, channels: answer.channels.map((channel) => ({ ...channel, server: server.pid })) });
     if (answer.changed.length > 0 && change?.kind !== 'send-all') change = undefined;
   }
   if (answers.length === 0) {

@@ -29,7 +29,8 @@ type Outbox = NonNullable<Channel['outbox']>;
 export interface OperatorAnswer {
   /** The keys of the server's channels. */
   readonly known: readonly string[];
-  readonly channels: readonly Row<ChannelStatus>[];
+  /** `server`: the process, as `askServers` knows it. */
+  readonly channels: readonly (Row<ChannelStatus> & { readonly server?: number })[];
   readonly requests: readonly Row<ListOf<Pairing['requests']>>[];
   readonly paired: readonly Row<ListOf<Pairing['paired']>>[];
   readonly failed: readonly Row<ListOf<Outbox['failed']>>[];
