@@ -93,10 +93,7 @@ await t.test('the Dockerfile runs the server as another user, on the slim image 
   const lines = (await readFile(join(site, 'Dockerfile'), 'utf8')).split('\n');
   t.equal(lines[0], 'FROM node:24-slim');
   t.ok(lines.includes('USER node'));
-  t.match(
-    lines.filter((line) => line !== '').at(-1),
-    /^CMD \["node", "node_modules\/\.bin\/plugboard", "start"\]$/,
-  );
+  t.match(lines.filter((line) => line !== '').at(-1), /^CMD \["node", "node_modules\/\.bin\/plugboard", "start"\]$/);
   const [, command = ''] = lines.find((line) => line.includes('CMD ["node", "-e"'))?.split('CMD ') ?? [];
   const [, ...args] = JSON.parse(command) as string[];
   const health = createServer((request, response) => void response.writeHead(request.url === '/readyz' ? 200 : 404).end());
