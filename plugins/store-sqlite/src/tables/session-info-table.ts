@@ -27,8 +27,8 @@ export class SessionInfoTable {
     const start = after === undefined ? ENDS[order] : this.#position(project, after);
     const rows =
       user === undefined
-        ? this.#sql[order].iterate(project, ...start, allowed, allowed)
-        : this.#sql[`${order}OfUser`].iterate(project, user, ...start, allowed, allowed);
+        ? this.#sql[order].iterate(project, ...start, allowed)
+        : this.#sql[`${order}OfUser`].iterate(project, ...start, allowed, user);
     const page: (SessionInfo | BadRow)[] = [];
     let left = limit;
     for (const row of rows) {
@@ -85,17 +85,26 @@ interface InfoRow {
 }
 
 const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, title, metadata, bytes';
-/** Only the given agents; all if the parameter is null. */
-const ALLOWED = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
-const ASC = `(updated_at, id) > (?, ?) AND parent IS NULL AND ${ALLOWED} ORDER BY updated_at, id`;
-const DESC = `(updated_at, id) < (?, ?) AND parent IS NULL AND ${ALLOWED} ORDER BY updated_at DESC, id DESC`;
+/** `?2` and `?3` are a position; `?4` has the agents, all if it is null. */
+const OF_PROJECT = `SELECT ${COLUMNS} FROM session WHERE project = ?1 AND parent IS NULL
+  AND (?4 IS NULL OR agent IN (SELECT value FROM json_each(?4)))`;
+const OF_USER = `${OF_PROJECT} AND user = ?5`;
+
+/**
+ * The sessions beyond a position. In two parts, because SQLite finds the first row of each in an
+ * index: for `(updated_at, id) > (?2, ?3)` it would read all sessions of the same millisecond.
+ */
+function beyond(sessions: string, sign: '<' | '>', direction: 'ASC' | 'DESC'): string {
+  return `${sessions} AND updated_at = ?2 AND id ${sign} ?3 UNION ALL ${sessions} AND updated_at ${sign} ?2
+    ORDER BY updated_at ${direction}, id ${direction}`;
+}
 
 export const SESSION_INFO_SQL = {
   byName: `SELECT ${COLUMNS} FROM session WHERE project = ? AND agent = ? AND key = ?`,
   byConversation: `SELECT ${COLUMNS} FROM session WHERE project = ? AND conversation = ? AND parent IS NULL`,
   rowOf: 'SELECT id FROM session WHERE project = ? AND conversation = ?',
-  asc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${ASC}`,
-  desc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${DESC}`,
-  ascOfUser: `SELECT ${COLUMNS} FROM session WHERE project = ? AND user = ? AND ${ASC}`,
-  descOfUser: `SELECT ${COLUMNS} FROM session WHERE project = ? AND user = ? AND ${DESC}`,
+  asc: beyond(OF_PROJECT, '>', 'ASC'),
+  desc: beyond(OF_PROJECT, '<', 'DESC'),
+  ascOfUser: beyond(OF_USER, '>', 'ASC'),
+  descOfUser: beyond(OF_USER, '<', 'DESC'),
 } as const;
