@@ -16,7 +16,7 @@ interface JsonSize {
   readonly keys: number;
   /** The limit that the text exceeds. Counting stops there. */
   readonly exceeded: keyof JsonLimits | undefined;
-  /** Whether `JSON.parse` reads the text as `parseJson` does, which looks at all of it first. */
+  /** Whether `JSON.parse` reads the text as `parseJson` does: no key can be `__proto__`. */
   readonly isPlain: boolean;
   /** Where the value of the field `tools` is, if it is a list or an object. */
   readonly tools: Span | undefined;

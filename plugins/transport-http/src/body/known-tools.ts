@@ -9,12 +9,16 @@ type Body = Record<string, unknown>;
 interface KnownList {
   readonly text: string;
   readonly tools: unknown;
+  /** Bytes, about. */
+  readonly size: number;
 }
 
 const MAX_LISTS = 32;
-/** Characters. */
-const MAX_LENGTH = 256 * 1024;
-const MAX_TOTAL_LENGTH = 2 * 1024 * 1024;
+/** Bytes of one list, and of all: text and values. */
+const MAX_SIZE = 1024 * 1024;
+const MAX_TOTAL_SIZE = 8 * 1024 * 1024;
+/** Bytes that a value takes, about. */
+const VALUE_SIZE = 64;
 
 /**
  * The lists of tools that callers sent last. A coding agent sends the same tools with each request:
@@ -25,7 +29,7 @@ const MAX_TOTAL_LENGTH = 2 * 1024 * 1024;
 export class KnownTools {
   /** The most recent one first. */
   readonly #known: KnownList[] = [];
-  #totalLength = 0;
+  #totalSize = 0;
 
   /**
    * Parses a JSON object. @param span where its field `tools` is.
@@ -37,27 +41,30 @@ export class KnownTools {
     const [known] = index < 0 ? [] : this.#known.splice(index, 1);
     if (known === undefined) {
       const body = JSON.parse(text) as Body;
-      if (list.length <= MAX_LENGTH) this.#add(list, body.tools);
+      const size = 2 * list.length + VALUE_SIZE * frozenValues(body.tools);
+      if (size <= MAX_SIZE) this.#add(list, body.tools, size);
       return body;
     }
     this.#known.unshift(known);
-    const body = JSON.parse(`${text.slice(0, start)}0${text.slice(end)}`) as Body;
+    // `null` makes no other value valid or longer that stands beside it, as a digit would.
+    const body = JSON.parse(`${text.slice(0, start)}null${text.slice(end)}`) as Body;
     body.tools = known.tools;
     return body;
   }
 
   /** Makes room for a list. */
-  #add(list: string, tools: unknown): void {
-    while (this.#known.length >= MAX_LISTS || this.#totalLength + list.length > MAX_TOTAL_LENGTH) {
-      this.#totalLength -= this.#known.pop()?.text.length ?? 0;
+  #add(list: string, tools: unknown, size: number): void {
+    while (this.#known.length >= MAX_LISTS || this.#totalSize + size > MAX_TOTAL_SIZE) {
+      this.#totalSize -= this.#known.pop()?.size ?? 0;
     }
-    this.#totalLength += list.length;
+    this.#totalSize += size;
     // A slice would keep the whole text in memory.
-    this.#known.unshift({ text: Buffer.from(list).toString(), tools: frozen(tools) });
+    this.#known.unshift({ text: Buffer.from(list).toString(), tools, size });
   }
 }
 
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen);
-  return value;
+/** Freezes a value and all in it. @returns how many values there are. */
+function frozenValues(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return Object.values(Object.freeze(value)).reduce((sum: number, inner) => sum + frozenValues(inner), 1);
 }

@@ -67,7 +67,7 @@ export class StreamedBody {
     socket.cork();
     process.nextTick(uncork, socket);
     const item = chunkedEncoding ? chunkOf(text, text.length) : text;
-    // Counted as it is written: V8 copies the parts of a text once for both.
+    // The whole chunk is measured, because it is written next: V8 joins its parts once for both.
     if (Buffer.byteLength(item) === item.length) return socket.write(item, ASCII);
     return socket.write(chunkedEncoding ? chunkOf(text, Buffer.byteLength(text)) : text, 'utf8');
   }
