@@ -91,7 +91,7 @@ t.test(`${FILES} changed recordings are counted, without a crash (seed ${SEED})`
   t.equal(turns, FILES);
   t.equal(same + changed + failed, FILES);
   t.ok(changed > 0 && failed > 0);
-  t.equal(code, 78, 'a comparison with gaps is no comparison');
+  t.equal(code, 78, 'a rehearsal that lacks a recording fails');
   t.equal(failures.length, failed);
   t.strictSame(
     notes.split('\n').filter((line) => !/^plugboard: \S+\.jsonl (?:is|has) \S/.test(line)),

@@ -30,7 +30,7 @@ import { Relay, type Relayed } from './receiving/relay.js';
 import { ChannelState, type Values } from './state/channel-state.js';
 import { KEYS } from './state/keys.js';
 
-/** Milliseconds before it is tried again to get the platform, where the store fails. */
+/** Milliseconds until a server tries again to get the platform after its store has failed. */
 const BACKOFF = { first: 1_000, most: 30_000 };
 
 /**
@@ -68,8 +68,8 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   readonly #cutting = new AbortController();
   /** How many answers were cut by the stop. */
   #cut = 0;
-  /** Where there are other servers: resolves when this one does not have the platform any more. */
-  #turns: Promise<void> | undefined;
+  /** Where there may be other servers: resolves when this one has given the platform away. */
+  #holding: Promise<void> | undefined;
   #running: Promise<unknown> | undefined;
   readonly pairing: Operators['pairing'];
   readonly outbox: Operators['outbox'];
@@ -107,8 +107,8 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     stopRequested.addEventListener('abort', this.#close, { once: true });
     if (stopRequested.aborted) this.#close();
     this.#isOpen = true;
-    if (!alone) this.#turns = this.#takeTurns(signal);
-    this.#running = Promise.all([this.#turns, (alone || this.#platform.receivesAnywhere) && this.#receive(signal)]);
+    if (!alone) this.#holding = this.#holdPlatform(signal);
+    this.#running = Promise.all([this.#holding, (alone || this.#platform.receivesAnywhere) && this.#receive(signal)]);
   }
 
   /** @throws Error that says how many answers were cut. */
@@ -121,7 +121,7 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
     const end = () => this.#cutting.abort();
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) end();
-    if (this.#turns) await this.#turns;
+    if (this.#holding) await this.#holding;
     else await this.#stopActive();
     await untilAborted(running, signal);
     const cut = this.#cut;
@@ -164,12 +164,12 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   }
 
   /** Has the platform whenever no other server has it, until the signal aborts. Never rejects. */
-  async #takeTurns(signal: AbortSignal): Promise<void> {
+  async #holdPlatform(signal: AbortSignal): Promise<void> {
     const { clock, log, state } = this.#ctx;
     for (let failures = 0; !signal.aborted; ) {
       this.#connection.isStandby = true;
       try {
-        await this.#have(await state.exclusive(KEYS.platform, signal), signal);
+        await this.#runAsHolder(await state.exclusive(KEYS.platform, signal), signal);
         failures = 0;
       } catch (err) {
         if (signal.aborted) return;
@@ -180,7 +180,7 @@ export class ChannelEntry<To, Kept, Image> implements Lifecycle, Channel, Channe
   }
 
   /** Works as the one server that has the platform. @throws Error if the store fails at first */
-  async #have(held: Exclusive, stopping: AbortSignal): Promise<void> {
+  async #runAsHolder(held: Exclusive, stopping: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([held.signal, stopping]);
     const active = this.#newActive();
     try {

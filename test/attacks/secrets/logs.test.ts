@@ -16,7 +16,10 @@ const REQUESTS = 1_000;
 /** Milliseconds. */
 const STOP_LIMIT = 30_000;
 
-const NOISY = `${TRANSPORTS}auth: { bearer: { tokens: [ { name: one, project: default, token: token-of-a-noisy-caller } ] } }\nlog: { buffer: 64kb }\n${ASSISTANT}`;
+const NOISY = `${TRANSPORTS}
+auth: { bearer: { tokens: [ { name: one, project: default, token: token-of-a-noisy-caller } ] } }
+log: { buffer: 64kb }
+${ASSISTANT}`;
 
 /** Sends requests that fill the log: 404s with a long path, by a caller with a token. */
 async function fillLog(server: ServerProcess, count: number): Promise<void> {

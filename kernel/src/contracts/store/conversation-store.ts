@@ -52,10 +52,10 @@ export interface ConversationStore {
   /** Returns the version alone, which is enough to validate a cached conversation. */
   version(id: SessionId): Promise<number>;
   /**
-   * Replaced by another object before any session gets another version than by the commit of a turn
-   * that began here: it is created, forked, appended to, deleted, or expires. While it is the same
-   * object, a cached conversation needs no `version`. Absent: it always does, as in a store that
-   * other processes change.
+   * While this is the same object, sessions change by commits of turns that began here, and in no
+   * other way: a cached conversation is valid without a call of `version`. The store replaces it
+   * before it creates, forks, appends to, deletes or expires a session. Absent in a store that
+   * other processes change: `version` is called for each turn.
    */
   readonly generation?: object | undefined;
   begin(id: SessionId, turn: TurnBegin): Promise<void>;

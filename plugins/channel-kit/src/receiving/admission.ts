@@ -4,7 +4,10 @@ import type { ChannelOptions } from '../platform/options.js';
 import type { Incoming } from '../platform/platform.js';
 import { type Pairing, pairingNotice } from './pairing.js';
 
-/** What becomes of a message before it costs anything: not for the agent; its sender may not. */
+/**
+ * What becomes of a message before it costs anything. `ignored` is not for the agent; the sender of
+ * `refused` may not write to it.
+ */
 export type Admitted = 'heard' | 'ignored' | 'refused';
 
 /** Milliseconds until the same sender is told again. */
@@ -30,7 +33,7 @@ export class Admission {
     return (await this.#isKnown(sender.id)) ? 'heard' : 'refused';
   }
 
-  /** What the chat of a message that was refused is told, if anything. */
+  /** The notice for the chat of a refused message. Undefined if there is none. */
   async notice(message: Incoming): Promise<string | undefined> {
     const { isPrivate, isAddressed, sender, chat } = message;
     const canPair = this.#options.pairing && isAnswerable(message);

@@ -33,10 +33,10 @@ interface RelayDependencies {
 /**
  * The way from a server on standby to the one that has the platform.
  *
- * 1. A server on standby stores what it is given, under a key of its own, before the platform is
- *    told. It decides who is heard, and nothing else.
- * 2. The server that has the platform looks every second, and takes it as if it had come there: the
- *    transaction that stores a message removes it here.
+ * 1. A server on standby stores each delivery under a key of its own, then answers the platform. It
+ *    decides only whose messages are heard.
+ * 2. The server that has the platform looks every second, and takes each delivery as its own. The
+ *    transaction that stores a message removes the delivery.
  */
 export class Relay {
   readonly #deps: RelayDependencies;
@@ -68,8 +68,8 @@ export class Relay {
       this.#waiting = { since: now, ...(await channelState.measure(KEYS.relayed, MAX_WAITING)) };
     const before = this.#waiting;
     if (before.count >= MAX_WAITING || before.size + size > parseSize(waiting)) {
-      const text = `More waits for the server that has the platform than \`${entry}.waiting\` (${waiting}) and ${MAX_WAITING} deliveries allow.`;
-      throw new TurnError('overloaded', text, { retryAfter: 1 });
+      const limits = `\`${entry}.waiting\` (${waiting}) or ${MAX_WAITING} deliveries`;
+      throw new TurnError('overloaded', `More waits for the server that has the platform than ${limits}.`, { retryAfter: 1 });
     }
     before.count += 1;
     before.size += size;

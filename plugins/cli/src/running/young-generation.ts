@@ -7,10 +7,10 @@ const MAX_SIZE = 16 * 2 ** 20;
 /**
  * Bounds the memory for new objects, which V8 doubles under load, up to 128 MiB.
  *
- * V8 reads `--max-semi-space-size` only when the process begins. But it asks for the factor of a
- * growth at each growth, and 1 prevents it. The factor is set after each collection: V8 makes the
- * memory of an idle server smaller, and a new thread resets the factor to 2. An operator's own
- * option counts instead.
+ * V8 reads `--max-semi-space-size` only when the process begins, and `--semi-space-growth-factor`
+ * whenever it would grow: with 1 it does not. The factor is set after each collection, because V8
+ * makes the memory of an idle server smaller, and a new thread resets the factor to 2. An option of
+ * the operator counts instead.
  */
 export function boundYoungGeneration(): void {
   const options = [...process.execArgv, process.env.NODE_OPTIONS].join(' ');

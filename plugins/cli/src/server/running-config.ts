@@ -43,7 +43,8 @@ export interface ReloadReport {
 
 /** Says that a file has no running server. */
 export function noServer(file: string): string {
-  return `no running server of ${file} was found; run this on the machine of the server, as its user or as root, with the same TMPDIR`;
+  const cure = 'run this on the machine of the server, as its user or as root, with the same TMPDIR';
+  return `no running server of ${file} was found; ${cure}`;
 }
 
 /** Where systemd makes folders for `RuntimeDirectory=plugboard/NAME`. Only root can add to it. */

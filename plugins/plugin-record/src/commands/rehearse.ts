@@ -100,9 +100,10 @@ function resultOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost
 
 function linesOf({ turns, same, changed, failed, kinds }: Rehearsal, cost: Cost | null): readonly string[] {
   const counts = Object.entries(kinds).map(([kind, count]) => `${kind} ${count}`);
+  const listed = counts.length > 0 ? ` (${counts.join(', ')})` : '';
   return [
     ...changed.flatMap(({ file, turn, agent, changes }) => [`${file}: ${turn} of ${agent}`, ...changeLines(changes)]),
-    `${turns} ${turns === 1 ? 'turn' : 'turns'}: ${same} same, ${changed.length} changed${counts.length > 0 ? ` (${counts.join(', ')})` : ''}, ${failed.length} failed`,
+    `${turns} ${turns === 1 ? 'turn' : 'turns'}: ${same} same, ${changed.length} changed${listed}, ${failed.length} failed`,
     ...(cost ? [`cost: ${cost.before ?? 'unknown'} before, ${cost.after ?? 'unknown'} after (${cost.currency})`] : []),
   ];
 }

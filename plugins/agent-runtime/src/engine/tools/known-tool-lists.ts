@@ -8,24 +8,24 @@ type ToolList = readonly ToolDeclaration[];
  * tools with each step, and transports give equal tools the same frozen schemas.
  */
 export class KnownToolLists {
-  /** The last list, by the schema of the first tool of a caller in it. */
+  /** The last list, by the schema of the first tool of its caller. */
   readonly #lists = new WeakMap<object, ToolList>();
 
-  /** Returns the tools of an agent and those of a caller, of whom there are some. */
-  of(own: ToolList, callers: ToolList): ToolList {
-    const list = [...own, ...callers];
-    const schema = callers[0]?.inputSchema;
-    if (schema === undefined || !callers.every(({ inputSchema }) => Object.isFrozen(inputSchema))) return list;
+  /** Returns one list of the agent's tools and those of the caller, which are not empty. */
+  of(own: ToolList, ofCaller: ToolList): ToolList {
+    const list = [...own, ...ofCaller];
+    const schema = ofCaller[0]?.inputSchema;
+    if (schema === undefined || !ofCaller.every(({ inputSchema }) => Object.isFrozen(inputSchema))) return list;
     const known = this.#lists.get(schema);
-    if (known !== undefined && isEqual(known, own, callers)) return known;
+    if (known !== undefined && isEqual(known, own, ofCaller)) return known;
     this.#lists.set(schema, list);
     return list;
   }
 }
 
-function isEqual(known: ToolList, own: ToolList, callers: ToolList): boolean {
-  if (known.length !== own.length + callers.length || own.some((tool, index) => known[index] !== tool)) return false;
-  return callers.every((tool, index) => {
+function isEqual(known: ToolList, own: ToolList, ofCaller: ToolList): boolean {
+  if (known.length !== own.length + ofCaller.length || own.some((tool, index) => known[index] !== tool)) return false;
+  return ofCaller.every((tool, index) => {
     const other = known[own.length + index];
     return (
       other?.inputSchema === tool.inputSchema &&

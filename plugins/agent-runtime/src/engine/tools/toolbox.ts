@@ -175,13 +175,15 @@ export class Toolboxes {
     return this.#sources.all().filter(({ name }) => entries.has(name));
   }
 
-  /** Returns no promise if the source does not. */
+  /** Returns no promise if the source returns a list. */
   #list(source: Contribution<ToolSource>, signal: AbortSignal): ListedSource | Promise<ListedSource> {
     const onError = (error: unknown) => this.#keep(source, error, signal);
     try {
       const tools = source.value.tools(signal);
-      if (!(tools instanceof Promise)) return this.#take(source, tools);
-      return tools.then((listed) => this.#take(source, listed)).catch(onError);
+      if (Array.isArray(tools)) return this.#take(source, tools);
+      return Promise.resolve(tools)
+        .then((listed) => this.#take(source, listed))
+        .catch(onError);
     } catch (error) {
       return onError(error);
     }
