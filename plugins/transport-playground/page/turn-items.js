@@ -45,7 +45,7 @@ export function addItem({ items }, item) {
  * {ToolItem} item
  */
 function isSameCall(before, item) {
-  if (before.status === 'stopped') return item.status === 'waiting' && nameOf(item).startsWith(nameOf(before));
+  if (before.status === 'stopped') return item.status === 'waiting' && nameOf(item).startsWith(`${nameOf(before)} › `);
   return item.approvalId !== '' && before.approvalId === item.approvalId;
 }
 

@@ -164,3 +164,13 @@ function importsOf(files: PageFiles, name: string, pattern: RegExp): string[] {
 function textOf(files: PageFiles, name: string): string {
   return Buffer.from(files.get(name)?.bytes ?? []).toString();
 }
+
+t.test('a request for approval takes the place of the call whose agent needs it, and of no other', async (t) => {
+  const { addItem, itemFrom } = await import(new URL('../page/turn-items.js', import.meta.url).href);
+  const turn = { items: [] };
+  for (const name of ['re', 'research']) addItem(turn, itemFrom({ type: 'mcp_call', id: name, name, status: 'incomplete' }));
+  addItem(turn, itemFrom({ type: 'mcp_approval_request', id: 'asked', server_label: 'research › desk', name: 'lookup' }));
+  t.match(turn.items, [{ id: 're' }, { id: 'asked' }]);
+  addItem(turn, itemFrom({ type: 'mcp_call', id: 'ran', name: 'research', approval_request_id: 'asked', output: 'bees' }));
+  t.match(turn.items, [{ id: 're' }, { id: 'ran' }]);
+});
